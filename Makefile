@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The one Makefile.  `make help` lists what it can do.  It is never written by
+# configure: built in another folder, that folder gets a two-line Makefile that
+# names srcdir and includes this one.
+#
+# Sources are found, not listed: a new file in lib/*/, io_thread/, test/unit/,
+# test/broker/, perf/ or docs/examples/ is built without an edit here.  Objects
+# stand in build/<variant>/.
+
+srcdir ?= .
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+variants := plain debug asan ubsan tsan
+goals := $(or $(MAKECMDGOALS),all)
+
+# -- What needs no configuration ------------------------------------------
+unconfigured := help deps deps-kafka clean distclean
+two_pass := check demo
+
+# Where the brokers' jars are kept; `make clean` leaves them.
+kafka_jars = KP_KAFKA="$${KP_KAFKA:-$(CURDIR)/build/kafka}"
+
+.PHONY: all help deps deps-kafka clean distclean FORCE
+all:
+
+help:
+	@sed 's/^  //' $(srcdir)/test/support/make-help.txt
+
+deps:
+	@$(srcdir)/test/support/deps
+
+deps-kafka: deps
+	@$(kafka_jars) $(srcdir)/test/integration/deps
+
+clean:
+	rm -rf $(filter-out build/kafka,$(wildcard build/*))
+	rm -f $(foreach f,perf/*.c docs/examples/*.c,$(patsubst \
+	    $(srcdir)/%.c,%,$(wildcard $(srcdir)/$(f)))) test/broker/kp-broker
+distclean: clean
+	rm -rf build config.h config.mk config.log config.status srctree
+	rm -rf $(srcdir)/configure $(srcdir)/autom4te.cache
+
+# make reads config.mk, so it would run configure before anything else, and on
+# a machine without the libraries it would die there.  So these two begin with a
+# pass that does not read it, installs what is missing, and starts over.
+ifneq ($(and $(filter $(two_pass),$(goals)),$(if $(KP_PASS),,first)),)
+
+.PHONY: $(goals)
+$(filter-out $(firstword $(goals)),$(goals)): $(firstword $(goals))
+	@:
+$(firstword $(goals)):
+	@$(srcdir)/test/support/deps $(if $(filter check,$(goals)),--cxx)
+	@+$(MAKE) --no-print-directory KP_PASS=2 $(goals)
+
+else ifneq ($(filter-out $(unconfigured),$(goals)),)
+
+# -- Configuration --------------------------------------------------------
+$(srcdir)/configure: $(srcdir)/configure.ac
+	cd $(srcdir) && autoconf
+config.mk config.h &: $(srcdir)/configure
+	@if [ -x ./config.status ]; then ./config.status --recheck -q && \
+	    ./config.status -q; else $(srcdir)/configure -q; fi
+	@touch config.mk
+include config.mk
+
+major_minor := $(basename $(VERSION))
+SONAME := libkp.so.$(major_minor)
+
+# -- Flags: ours first, then the user's -----------------------------------
+warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+    -Wstrict-prototypes $(if $(WERROR),-Werror)
+KP_CFLAGS := -std=c11 -D_GNU_SOURCE -include config.h -I$(srcdir) \
+    -I$(srcdir)/include -fPIC -fvisibility=hidden -pthread \
+    -ffile-prefix-map=$(srcdir)/= $(warnings) $(DEP_CFLAGS) $(CHECK_CFLAGS)
+
+flags_plain :=
+flags_debug := -DKP_DEBUG -DKP_FAILMALLOC
+flags_asan := $(flags_debug) -fsanitize=address -fno-omit-frame-pointer
+flags_ubsan := $(flags_debug) -fsanitize=undefined -fno-sanitize-recover=all
+flags_tsan := $(flags_debug) -fsanitize=thread
+
+# -- Sources --------------------------------------------------------------
+# LIB_DIRS narrows the library to some folders, SKIP leaves files out, and
+# KEEP=1 goes on without those that do not compile: for a tree that is half way
+# through a change.
+LIB_DIRS ?= $(patsubst $(srcdir)/%/,%,$(wildcard $(srcdir)/lib/*/)) io_thread
+find = $(filter-out $(SKIP),$(patsubst $(srcdir)/%,%,$(wildcard \
+    $(addprefix $(srcdir)/,$(1)))))
+
+lib_src := $(call find,$(LIB_DIRS:=/*.c))
+broker_src := $(filter-out test/broker/main.c %_test.c,\
+    $(call find,test/broker/*.c))
+broker_main := $(call find,test/broker/main.c)
+support_src := $(call find,test/support/*.c)
+test_src := $(filter-out test/integration/%,$(call find,test/*/*_test.c))
+example_src := $(call find,docs/examples/*.c)
+tool_src := $(call find,docs/tools/*.c)
+# Programs of several files: the main one here, the others in folders below.
+perf_src := $(call find,perf/*.c)
+perf_part_src := $(filter-out perf/peers/%,$(call find,perf/*/*.c))
+all_src := $(lib_src) $(broker_src) $(broker_main) $(support_src) $(test_src) \
+    $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
+
+tests := $(test_src:.c=)
+examples := $(example_src:.c=)
+perfs := $(perf_src:.c=)
+broker := $(if $(broker_main),test/broker/kp-broker)
+
+# -- Rules of one variant -------------------------------------------------
+define variant_rules
+build/$(1)/%.o: $(srcdir)/%.c build/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(quiet)$$(CC) $(KP_CFLAGS) $$(flags_$(1)) $(CPPFLAGS) $(CFLAGS) \
+	    -MMD -MP -c $$< -o $$@ $$(if $$(KEEP),|| echo "left out: $$<")
+
+build/$(1)/libkp.a: $(lib_src:%.c=build/$(1)/%.o)
+build/$(1)/libbroker.a: $(broker_src:%.c=build/$(1)/%.o)
+build/$(1)/libsupport.a: $(support_src:%.c=build/$(1)/%.o)
+build/$(1)/perf/parts.a: $(perf_part_src:%.c=build/$(1)/%.o)
+build/$(1)/%.a: build/$(1)/sources
+	$$(archive)
+
+$(test_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
+    build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
+	$$(call link,$(1),$(CHECK_LIBS))
+$(perf_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
+    build/$(1)/perf/parts.a build/$(1)/libkp.a
+	$$(call link,$(1),-lm)
+$(patsubst %.c,build/$(1)/%,$(example_src) $(tool_src)): build/$(1)/%: \
+    build/$(1)/%.o build/$(1)/libkp.a
+	$$(call link,$(1))
+build/$(1)/test/broker/kp-broker: build/$(1)/test/broker/main.o \
+    build/$(1)/libbroker.a build/$(1)/libkp.a
+	$$(call link,$(1))
+endef
+
+quiet = $(if $(V),,@echo "  CC   $@";)
+# Appended, not replaced: two folders may have files of one name.
+define archive
+@echo "  AR   $@"; mkdir -p $(@D); rm -f $@
+@$(AR) qcs $@ $(if $(KEEP),$$(ls $(filter %.o,$^) 2>/dev/null),$(filter %.o,$^))
+endef
+# (variant, more libraries): links every prerequisite, in their order.
+define link
+@$(if $(V),set -x;,echo "  LINK $@";) \
+$(CC) $(flags_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ \
+    $(DEP_LIBS) $(2) $(LIBS)
+endef
+
+$(foreach v,$(variants),$(eval $(call variant_rules,$(v))))
+.SECONDARY:
+
+# Objects are built again when the command that makes them changes.
+build/%/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(KP_CFLAGS) $(flags_$*) $(CPPFLAGS) $(CFLAGS)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# Archives are made again when a source file comes or goes.
+build/%/sources: FORCE
+	@mkdir -p $(@D)
+	@echo '$(all_src)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+-include $(foreach v,$(variants),$(all_src:%.c=build/$(v)/%.d))
+
+# -- The library and the programs -----------------------------------------
+so := build/plain/libkp.so.$(VERSION)
+$(so): $(lib_src:%.c=build/plain/%.o) $(srcdir)/lib/libkp.map
+	@echo "  LINK $@"
+	@$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,$(SONAME) \
+	    -Wl,--version-script=$(srcdir)/lib/libkp.map -Wl,-z,defs \
+	    -o $@ $(filter %.o,$^) $(DEP_LIBS) $(LIBS)
+	@ln -sf $(@F) build/plain/$(SONAME)
+	@ln -sf $(SONAME) build/plain/libkp.so
+
+build/plain/libkp.pc: $(srcdir)/lib/libkp.pc.in config.mk FORCE
+	@mkdir -p $(@D)
+	@sed -e 's|@prefix@|$(prefix)|' -e 's|@exec_prefix@|$(exec_prefix)|' \
+	    -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
+	    -e 's|@VERSION@|$(VERSION)|' \
+	    -e 's|@LIBS_PRIVATE@|-pthread $(strip $(DEP_LIBS) $(PRIVATE_LIBS))|' \
+	    $< > $@
+
+.PHONY: lib
+lib: $(so) build/plain/libkp.a
+all: lib $(broker) $(perfs) $(examples)
+
+# The plain programs also stand under the names of their sources.
+$(perfs) $(examples) $(broker): %: build/plain/%
+	@mkdir -p $(@D)
+	@ln -f $< $@
+
+# -- Installing -----------------------------------------------------------
+INSTALL := install
+.PHONY: install uninstall
+install: lib build/plain/libkp.pc
+	$(INSTALL) -d '$(DESTDIR)$(includedir)/kp' '$(DESTDIR)$(libdir)/pkgconfig'
+	$(INSTALL) -m 644 $(wildcard $(srcdir)/include/kp/*.h) \
+	    '$(DESTDIR)$(includedir)/kp'
+	$(INSTALL) -m 644 build/plain/libkp.a '$(DESTDIR)$(libdir)'
+	$(INSTALL) -m 755 $(so) '$(DESTDIR)$(libdir)'
+	ln -sf $(notdir $(so)) '$(DESTDIR)$(libdir)/$(SONAME)'
+	ln -sf $(SONAME) '$(DESTDIR)$(libdir)/libkp.so'
+	$(INSTALL) -m 644 build/plain/libkp.pc '$(DESTDIR)$(libdir)/pkgconfig'
+uninstall:
+	rm -rf '$(DESTDIR)$(includedir)/kp'
+	cd '$(DESTDIR)$(libdir)' && rm -f libkp.a libkp.so $(SONAME) \
+	    $(notdir $(so)) pkgconfig/libkp.pc
+
+# -- What is printed by programs and committed ----------------------------
+# program:file
+generated := $(foreach g,print_errors:include/kp/errors.h \
+    print_config:docs/CONFIGURATION.md,$(if $(filter \
+    docs/tools/$(firstword $(subst :, ,$(g))).c,$(tool_src)),$(g)))
+tools := $(tool_src:%.c=build/plain/%)
+.PHONY: docs format check-format
+docs: $(tools)
+	@for g in $(generated); do echo "  GEN  $${g#*:}"; \
+	    build/plain/docs/tools/$${g%%:*} > build/plain/generated.new && \
+	    mv build/plain/generated.new $(srcdir)/$${g#*:} || exit 1; done
+
+# F='FILE...': only these.
+F ?= $(addprefix $(srcdir)/,$(all_src))
+format:
+	clang-format -i $(F)
+check-format:
+	clang-format --dry-run --Werror $(F)
+
+# -- Tests ----------------------------------------------------------------
+# T=heap_test: only these programs.
+chosen := $(if $(T),$(filter $(addprefix %/,$(T)),$(tests)),$(tests))
+lints := $(wildcard $(srcdir)/test/lint/*)
+support := $(srcdir)/test/support
+# What a test program or script of a variant may want to know.
+test_env = srcdir='$(srcdir)' variant=build/$(1) CC='$(CC)' NM='$(NM)' \
+    HAVE='$(HAVE)' VERSION='$(VERSION)' soname='$(SONAME)' \
+    generated='$(generated)' \
+    KP_BROKER='$(CURDIR)/build/$(1)/test/broker/kp-broker'
+programs = $(addprefix build/$(1)/,$(broker) $(perfs) $(examples))
+
+.PHONY: unit check lint check-asan check-ubsan check-tsan check-valgrind
+unit: $(chosen:%=build/debug/%)
+	@$(call test_env,debug) $(support)/run $(chosen:%=build/debug/%)
+lint: lib $(tools)
+	@$(call test_env,plain) $(support)/run $(lints)
+
+# Scripts that run the built programs against the test broker.
+scripts := $(support)/smoke $(support)/examples
+.PHONY: check-smoke check-examples check-install
+check-smoke check-examples: check-%: $(call programs,plain)
+	@$(call test_env,plain) $(support)/run $(support)/$*
+check-install:
+	@rm -rf build/installed build/again
+	@$(MAKE) install prefix='$(CURDIR)/build/installed' DESTDIR= >/dev/null
+	@$(MAKE) install prefix='$(CURDIR)/build/installed' DESTDIR= >/dev/null
+	@$(MAKE) install prefix=/usr DESTDIR='$(CURDIR)/build/again' >/dev/null
+	@CC='$(CC)' $(support)/install '$(CURDIR)/build/installed' \
+	    '$(CURDIR)/build/again/usr'
+
+check: $(tests:%=build/debug/%) lib $(tools) $(call programs,plain)
+	@$(call test_env,plain) $(support)/run $(lints) $(scripts) \
+	    $(tests:%=build/debug/%)
+
+# Sanitizers: the same programs and scripts.  Check's processes are kept out of
+# TSAN's way.
+check-asan: export ASAN_OPTIONS ?= detect_stack_use_after_return=1
+check-ubsan: export UBSAN_OPTIONS ?= print_stacktrace=1
+check-tsan: export TSAN_OPTIONS ?= halt_on_error=1 die_after_fork=0
+check-tsan: export CK_FORK = no
+check-asan check-ubsan check-tsan: export CK_TIMEOUT_MULTIPLIER ?= 5
+check-asan check-ubsan check-tsan: export RUN_TIMEOUT ?= 900
+define check_variant
+check-$(1): $(chosen:%=build/$(1)/%) $(if $(T),,$(call programs,$(1)))
+	@$$(call test_env,$(1)) $(support)/run $(if $(T),,$(scripts)) \
+	    $(chosen:%=build/$(1)/%)
+endef
+$(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
+
+# valgrind runs one thread at a time and each twenty times slower.
+VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
+    --errors-for-leak-kinds=definite,indirect --fair-sched=yes
+check-valgrind: $(chosen:%=build/debug/%)
+	@$(call test_env,debug) CK_TIMEOUT_MULTIPLIER=20 RUN_TIMEOUT=1100 \
+	    RUN_WRAP='$(VALGRIND)' $(support)/run $^
+
+# Real Kafka: the script starts and stops the brokers.  T= as above, without
+# the folder.
+.PHONY: check-kafka
+check-kafka: deps-kafka lib $(call programs,plain)
+	@$(kafka_jars) CC='$(CC)' KP_BUILD='$(CURDIR)/build/plain' \
+	    $(srcdir)/test/integration/run $(T)
+
+.PHONY: demo
+demo: $(broker) perf/multi_thread_send
+	@$(call test_env,plain) $(support)/demo
+
+endif

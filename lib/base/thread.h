@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* thread.h - our own threads: named, all signals blocked. */
+#ifndef KP_BASE_THREAD_H
+#define KP_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Start fn(arg).  `name` is cut to the 15 bytes that Linux keeps.  Returns 0
+ * or an errno value. */
+int kp__thread_start(pthread_t *out, const char *name, void *(*fn)(void *),
+                     void *arg);
+int kp__thread_start_detached(const char *name, void *(*fn)(void *), void *arg);
+
+/* Fork generation: how many fork(2) calls lie between the first producer's
+ * process and this one.  A producer remembers its own; a call that sees another
+ * is in a child.  kp__fork_watch installs the handler once a process. */
+void kp__fork_watch(void);
+uint32_t kp__fork_generation(void);
+
+/* True while this thread runs user code for us (callbacks of any producer). */
+bool kp__in_callback(void);
+void kp__set_in_callback(bool on);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* world.h - a whole client and a whole cluster under one stopped clock.
+ *
+ *     struct world *w = world_begin(&(struct world_options){.partitions = 2});
+ *     struct world_record *r = world_send(w, 0);
+ *     world_settle(w);
+ *     ck_assert_int_eq(r->report.offset, 0);
+ *     world_end(w);
+ *
+ * One thread, virtual time, one seed.  The producer is the real library with a
+ * clock, sockets, a poller and a resolver of ours (io_env); the I/O thread is run
+ * turn by turn, as its own loop would run it, and only when that loop would wake.
+ * The brokers are test/broker/model.h.  Sends, flushes and closes that wait are
+ * actors: they are looked at again when their ticket's word has changed or their
+ * time is up.  Nothing ever sleeps.
+ *
+ * Every Produce frame that reaches a broker is taken apart and remembered, and a
+ * sequence number that names two different records aborts the test; world_check
+ * holds every report against what the logs really hold.
+ *
+ * KP_WORLD_TRACE=1 in the environment prints what happens. */
+#ifndef KP_TEST_SUPPORT_WORLD_H
+#define KP_TEST_SUPPORT_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/kp/kp.h"
+#include "lib/base/clock.h"
+#include "lib/base/wait.h"
+#include "lib/wire/record_batch.h"
+#include "test/broker/model.h"
+
+#define WORLD_NODES_MAX 8
+
+struct world_options {
+    int nodes;              /* 0: 1.  Their ids are 1, 2, ... */
+    int32_t partitions;     /* of topic "t"; 0: 1; -1: there is no such topic */
+    int32_t replication;    /* 0: 1 */
+    const char *const *settings; /* name, value, ..., NULL */
+    uint64_t seed;
+    int64_t latency_ns;     /* one way; 0: 1 ms */
+    bool no_wait;           /* do not run until "t" is known and has an id */
+    const struct kb_config *broker; /* NULL: defaults; nodes is taken from here */
+    kp_partitioner_fn partitioner;
+    const char *bootstrap;  /* NULL: all nodes by address */
+};
+
+struct world;
+
+/* -- records -- */
+
+enum { /* where a record's report goes */
+    WORLD_FUTURE = 1,
+    WORLD_CALLBACK = 2,
+    WORLD_QUEUE = 4,  /* the world's own completion queue */
+    WORLD_NOWAIT = 8, /* KP_NOWAIT */
+    WORLD_RANDOM = 16 /* a value that no codec makes smaller */
+};
+
+struct world_what {
+    const char *topic;  /* NULL: "t" */
+    int32_t partition;  /* -1: the client chooses */
+    int32_t size;       /* of the value; 0: 20 */
+    unsigned flags;
+    uint32_t max_wait_ms;
+    kp_cq *queue;       /* instead of the world's */
+};
+
+enum world_state { WORLD_WAITING, WORLD_TAKEN, WORLD_REFUSED };
+
+struct world_record {
+    /* as sent */
+    struct world *w;
+    uint32_t id; /* from 0, in the order of the calls */
+    char topic[64];
+    int32_t partition; /* asked for; -1 */
+    unsigned flags;
+    size_t size;
+    char *value;
+    /* the call */
+    enum world_state state;
+    kp_err refused; /* what a send that took nothing returned */
+    int64_t called_ns, returned_ns;
+    /* the report: as the future has it, else as the callback or queue brought it;
+     * topic and text are copies */
+    bool reported;
+    int64_t reported_ns;
+    kp_report report;
+    char text[256];
+    /* each way */
+    unsigned callbacks, polled; /* how often */
+    bool future_done;
+    int64_t callback_ns, future_ns;
+    uint64_t callback_at; /* its place among all callbacks, from 0 */
+    uint64_t polled_at;
+    bool public_in_callback; /* could another thread see the future done? */
+    /* for hooks */
+    void *user;
+    /* the world's */
+    struct world_sending *sending;
+    kp_future future;
+};
+
+/* -- calls that wait -- */
+
+struct world_call {
+    bool done;
+    kp_err err;      /* of the whole call, as the public one would return it */
+    kp_error error;
+    int64_t called_ns, done_ns;
+    /* the world's */
+    bool is_close, overdue;
+    int64_t deadline_ns;
+    struct op *op;
+};
+
+/* -- what reached a broker -- */
+
+struct world_attempt { /* one batch of one Produce request, on arrival */
+    int64_t at_ns;
+    int32_t node;
+    uint32_t request; /* number of the request, from 0 */
+    int16_t acks, version;
+    char topic[64];
+    int32_t partition;
+    struct record_batch_header header;
+    size_t size;      /* of the whole batch */
+    uint32_t first_id; /* of its first record; UINT32_MAX: unreadable */
+};
+
+/* -- the network, one link a node; change at will -- */
+
+struct world_link {
+    int64_t to_ns, from_ns; /* latency to the broker and back */
+    bool refuses;           /* connects */
+    bool silent;            /* connects never end */
+    bool stall_to;          /* bytes are taken and do not arrive */
+    bool stall_from;        /* what the broker says does not arrive */
+    size_t window;          /* bytes on their way that a socket takes; 256 KiB */
+    size_t write_step;      /* at most so many bytes a write; SIZE_MAX */
+    size_t read_step;
+    size_t cut_after;       /* of each new connection's bytes; SIZE_MAX */
+    bool cut_loses;         /* ... and those on their way never arrive */
+};
+
+/* -- begin, end -- */
+struct world *world_begin(const struct world_options *o);
+/* Closes the producer at once unless that was done, and checks that everything was
+ * given back. */
+void world_end(struct world *w);
+
+struct kb_cluster *world_cluster(struct world *w);
+kp_producer *world_producer(struct world *w);
+struct world_link *world_link(struct world *w, int32_t node);
+kp_cq *world_queue(struct world *w); /* its queue, made when first asked for */
+int64_t world_now_ns(const struct world *w);
+int64_t world_now_ms(const struct world *w); /* since world_begin */
+
+/* -- actors -- */
+struct world_record *world_send(struct world *w, int32_t partition);
+struct world_record *world_send_what(struct world *w,
+                                     const struct world_what *what);
+/* `count` records, the first of them returned; they stand in a row by id. */
+struct world_record *world_send_many(struct world *w, int32_t partition,
+                                     int count, int32_t size);
+struct world_record *world_record(struct world *w, uint32_t id);
+uint32_t world_record_count(const struct world *w);
+struct world_call *world_flush(struct world *w, int64_t timeout_ms);
+struct world_call *world_close(struct world *w, int64_t timeout_ms);
+/* Runs in each callback, after the world has noted it. */
+void world_on_report(struct world *w,
+                     void (*fn)(struct world *w, struct world_record *r));
+/* What waits in the world's queue is polled after each turn, unless off. */
+void world_poll_queue(struct world *w, bool on);
+void world_poll_now(struct world *w, size_t max);
+
+/* -- time -- */
+void world_run_ms(struct world *w, int64_t ms);
+void world_run_until_ns(struct world *w, int64_t at_ns);
+/* False: not within limit_ms. */
+bool world_run_until(struct world *w, bool (*done)(struct world *w, void *arg),
+                     void *arg, int64_t limit_ms);
+/* Until every call has returned and every record taken is reported. Fails the
+ * test if that takes longer than an hour. */
+void world_settle(struct world *w);
+bool world_is_settled(const struct world *w);
+/* Until n batches (in Produce requests) have reached brokers since the start. */
+void world_run_until_attempts(struct world *w, size_t n);
+/* Turns of the I/O thread since the start. */
+uint64_t world_turns(const struct world *w);
+
+/* -- faults -- */
+/* A rule of the model, as text; aborts if it is wrong.  Returns its id. */
+int world_rule(struct world *w, const char *line);
+void world_rule_remove(struct world *w, int id);
+/* End all connections to this node (-1: any) now; lose: bytes on their way, either
+ * way, are lost; else they arrive first. */
+void world_cut(struct world *w, int32_t node, bool lose);
+
+/* -- what was seen -- */
+size_t world_attempts(const struct world *w);
+const struct world_attempt *world_attempt(const struct world *w, size_t i);
+/* Produce requests that reached a broker. */
+uint32_t world_requests(const struct world *w);
+/* The log as ids of our records, "0 1 2"; lent until the next call. */
+const char *world_log(struct world *w, const char *topic, int32_t partition);
+/* The ids in the order in which their callbacks ran (queue: were polled). */
+const char *world_callbacks(struct world *w);
+
+/* -- the oracle -- */
+/* Every record: at most one report, in time; YES is in the log where it says, NO is
+ * not in it; nothing refused is in it; no record twice (with idempotence); log
+ * order is send order per partition (with idempotence, or one in flight). */
+void world_check(struct world *w);
+
+/* Fail the test with a text. */
+_Noreturn void world_fail(const struct world *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* As ck_assert: everything that a report says of one record. */
+#define world_expect(r, e, c, s, o) \
+    world_expect_at(__FILE__, __LINE__, r, e, c, s, o)
+void world_expect_at(const char *file, int line, const struct world_record *r,
+                     kp_err err, kp_err cause, int32_t stored,
+                     int64_t offset);
+#define WORLD_ANY_OFFSET INT64_MIN
+#define WORLD_ANY_CAUSE INT32_MIN
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* world_state.h - the insides of a world, for its own files.
+ *
+ *   world.c        begin, end, the loop of time
+ *   world_net.c    sockets, poller and resolver onto the broker model
+ *   world_actors.c sends, flushes, closes, reports
+ *   world_seen.c   what reached brokers; the oracle */
+#ifndef KP_TEST_SUPPORT_WORLD_STATE_H
+#define KP_TEST_SUPPORT_WORLD_STATE_H
+
+#include "io_thread/env.h"
+#include "io_thread/state.h"
+#include "lib/api/send.h"
+#include "lib/base/map.h"
+#include "test/support/world.h"
+
+struct world_conn;
+
+struct world {
+    int64_t now_ns, begin_ns;
+    bool trace;
+    struct kb_cluster *cluster;
+    struct kp_producer *p;
+    uint64_t seed;
+    bool idempotent;
+
+    /* the network */
+    struct world_conn *conns, **conns_end;
+    struct world_link links[WORLD_NODES_MAX + 1];
+    struct transport_ops transport;
+    struct poller_ops poller;
+    struct resolver_ops resolver;
+
+    /* the I/O thread */
+    bool asleep, over;
+    int64_t sleeps_until_ns; /* as the poller was asked */
+    uint64_t turns;
+    int64_t spin_at_ns;
+    uint32_t spins;
+
+    /* actors */
+    struct world_record **records;
+    uint32_t record_count, record_capacity;
+    uint32_t waiting; /* records still in their send */
+    uint32_t unreported;
+    struct world_call *calls[64];
+    size_t call_count;
+    uint64_t callback_count, polled_count;
+    void (*on_report)(struct world *w, struct world_record *r);
+    kp_cq *queue;
+    bool poll_queue;
+
+    /* seen */
+    struct world_attempt *attempts;
+    size_t attempt_count, attempt_capacity;
+    uint32_t request_count;
+    struct map names; /* of sequence numbers: identity -> record id + 1 */
+    char *text;
+};
+
+/* world_net.c */
+void world_net_init(struct world *w);
+void world_net_fini(struct world *w);
+/* Move what has arrived; true if anything did. */
+bool world_net_run(struct world *w);
+int64_t world_net_next_ns(const struct world *w);
+bool world_net_has_events(const struct world *w);
+
+/* world_actors.c */
+bool world_actors_run(struct world *w);
+int64_t world_actors_next_ns(const struct world *w);
+void world_actors_fini(struct world *w);
+void world_collect(struct world *w);
+
+/* world_seen.c */
+void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
+                      size_t size);
+void world_seen_fini(struct world *w);
+
+void *world_must(void *p);
+void world_trace(const struct world *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
