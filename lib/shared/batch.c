@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* batch.c - a batch's moves, its pieces and its end.  Senders under the queue's
+ * lock, claimants, the I/O thread; batch.h says who may touch what when.
+ *
+ * Invariant: memory goes back twice, each time once: the bytes when the place says
+ * that nobody reads them, the rest with the last reference. */
+#include "lib/shared/batch.h"
+
+#include "lib/shared/cq.h"
+#include "lib/shared/partition_queue.h"
+
+#define BIT(place) (1u << (place))
+
+/* What may follow each place. */
+static const unsigned moves[] = {
+    [PLACE_OPEN] = BIT(PLACE_SEALED) | BIT(PLACE_GONE),
+    [PLACE_SEALED] = BIT(PLACE_COMPRESSING) | BIT(PLACE_GONE),
+    /* SEALED again: no compressor was free. */
+    [PLACE_COMPRESSING] =
+        BIT(PLACE_READY) | BIT(PLACE_SEALED) | BIT(PLACE_GONE),
+    [PLACE_READY] = BIT(PLACE_IN_FLIGHT) | BIT(PLACE_GONE),
+    [PLACE_IN_FLIGHT] = BIT(PLACE_READY) | BIT(PLACE_GONE),
+    [PLACE_GONE] = 0,
+};
+
+void kp__batch_move(struct batch *b, enum batch_place to)
+{
+    KP_CHECK((moves[b->place] & BIT(to)) != 0);
+    b->place = to;
+}
+
+const char *kp__place_name(enum batch_place p)
+{
+    static const char *const names[] = {"open",  "sealed",    "compressing",
+                                        "ready", "in flight", "gone"};
+
+    return names[p];
+}
+
+/* -- Pieces -- */
+
+static size_t body_size(const struct batch *b)
+{
+    return b->place >= PLACE_READY ? b->wire_size : b->raw_size;
+}
+
+size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max)
+{
+    size_t left = body_size(b), n = 0;
+
+    if (b->flat != NULL && max > 0) {
+        out[0].iov_base = (uint8_t *)(uintptr_t)b->flat;
+        out[0].iov_len = left;
+        return 1;
+    }
+    for (struct chunk *c = b->chunks; c != NULL && left > 0 && n < max;
+         c = c->next) {
+        size_t size = c->used < left ? c->used : left;
+
+        if (size == 0)
+            continue;
+        out[n].iov_base = c->data;
+        out[n].iov_len = size;
+        n++;
+        left -= size;
+    }
+    return n;
+}
+
+size_t kp__batch_iov_count(const struct batch *b)
+{
+    size_t n = 0;
+
+    if (b->flat != NULL)
+        return 1;
+    for (const struct chunk *c = b->chunks; c != NULL; c = c->next)
+        n += c->used > 0;
+    return n;
+}
+
+const struct report_slot *kp__batch_slot(const struct batch *b, uint32_t index)
+{
+    const struct batch *root = b->origin != NULL ? b->origin : b;
+    size_t at = (size_t)index + b->first_index;
+
+    if (at < root->slots_from)
+        return NULL;
+    at -= root->slots_from;
+    for (const struct chunk *c = root->slots; c != NULL; c = c->next) {
+        if (at < c->used / sizeof(struct report_slot))
+            return (const struct report_slot *)(const void *)c->data + at;
+        at -= SLOTS_PER(c);
+        if (at >= UINT32_MAX) /* past the end of a page that is not full */
+            return NULL;
+    }
+    return NULL;
+}
+
+/* -- The end -- */
+
+/* The queue that the pool should discharge, if it still is to. */
+static struct partition_queue *owner(const struct batch *b)
+{
+    return b->disowned ? NULL : b->queue;
+}
+
+static size_t kept_bytes(const struct batch *b)
+{
+    size_t bytes = b->charge;
+
+    for (const struct chunk *c = b->slots; c != NULL; c = c->next)
+        bytes += c->charge;
+    return bytes;
+}
+
+void kp__batch_disown(struct batch *b)
+{
+    if (b->disowned)
+        return;
+    kp__pool_disown(b->pool, b->queue, kept_bytes(b));
+    b->disowned = true;
+}
+
+void kp__batch_unref(struct batch *b)
+{
+    struct chunk *slots;
+    struct batch_result *r;
+
+    /* acq_rel: what others did with slots and structures comes before the last
+     * one gives them back */
+    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    KP_CHECK(b->chunks == NULL);
+    r = b->result;
+    slots = b->slots;
+    b->slots = NULL;
+    kp__pool_give(b->pool, owner(b), slots);
+    kp__pool_give_batch(b->pool, owner(b), b);
+    if (r != NULL)
+        kp__result_unref(r, 1);
+}
+
+static void release(struct batch *b)
+{
+    struct chunk *chunks = b->chunks;
+
+    b->chunks = NULL;
+    b->last_chunk = NULL;
+    kp__pool_give(b->pool, b->queue, chunks);
+    kp__batch_unref(b);
+}
+
+void kp__batch_release_bytes(struct batch *b)
+{
+    if (b->abandoned)
+        return;
+    kp__batch_move(b, PLACE_GONE);
+    release(b);
+}
+
+void kp__batch_release_abandoned(struct batch *b)
+{
+    KP_CHECK(b->abandoned);
+    release(b);
+}

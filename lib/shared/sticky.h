@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sticky.h - which partition an unkeyed record goes to.
+ *
+ * KIP-794: a topic has one sticky partition, and leaves it for a randomly chosen
+ * one after batch.size bytes (BuiltInPartitioner).  Beyond Java: a thread that finds
+ * the sticky partition's lock taken hops to another one and stays with it for a
+ * few batches, so that threads do not stand in each other's way. */
+#ifndef KP_SHARED_STICKY_H
+#define KP_SHARED_STICKY_H
+
+#include "lib/base/rand.h"
+#include "lib/shared/topics.h"
+
+#if defined(__GNUC__) && !defined(__APPLE__)
+#define KP_TLS_FAST __attribute__((tls_model("initial-exec")))
+#else
+#define KP_TLS_FAST
+#endif
+
+/* Batches' worth of bytes that a thread stays away from the sticky partition. */
+#define HOP_BATCHES 4
+
+/* Where this thread has hopped to; one topic at a time. */
+struct hop {
+    const struct record_accumulator *owner;
+    uint32_t topic; /* number */
+    uint32_t left;  /* batches; 0: nowhere */
+    int32_t partition;
+};
+extern _Thread_local KP_TLS_FAST struct hop kp__hop;
+
+/* The next partition: by the published weights, else uniformly. */
+int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng);
+/* This thread's generator. */
+struct rng *kp__thread_rng(void);
+/* For tests: from now on it repeats itself. */
+void kp__thread_rng_seed(uint64_t seed);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* topics_table.h - what topics.c and topic_waits.c share: nobody else includes it. */
+#ifndef KP_SHARED_TOPICS_TABLE_H
+#define KP_SHARED_TOPICS_TABLE_H
+
+#include "lib/base/map.h"
+#include "lib/shared/topics.h"
+
+/* Open addressing; grown by replacing it. */
+struct topic_table {
+    struct topic_table *older;
+    size_t mask;
+    _Atomic(struct topic *) slots[];
+};
+
+/* In order of confirmation; grown by replacing it. */
+struct topic_list {
+    struct topic_list *older;
+    uint32_t capacity;
+    struct topic *topics[];
+};
+
+struct topics {
+    struct record_accumulator *accumulator; /* fixed at birth */
+    /* published by the I/O thread */
+    _Atomic(struct topic_table *) table;
+    _Atomic(struct topic_list *) list;
+    _Atomic uint32_t count;
+    struct mutex lock;
+    struct map waits; /* guarded by lock: name -> struct topic_wait * */
+};
+
+/* Raise a version and wake two of those who wait for it. */
+void kp__topics_raise(_Atomic uint32_t *version);
+/* The name has become a topic: it is asked for no more. */
+void kp__topics_confirm(struct topics *t, const char *name, size_t size);
+void kp__topics_answer(struct topics *t, const char *name, size_t size,
+                       kp_err err);
+void kp__topics_wake_waits(struct topics *t);
+void kp__topics_free_waits(struct topics *t);
+
+#endif
