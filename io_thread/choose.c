@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* choose.c - which node can take a request, and whether any can be reached.  I/O
+ * thread only.  Kafka: NetworkClient.leastLoadedNode. */
+#include "io_thread/client.h"
+#include "lib/base/wait.h"
+
+bool kp__client_is_ready(const struct node *n)
+{
+    return n->state == CONNECTION_READY;
+}
+
+bool kp__client_is_unreachable(const struct node *n)
+{
+    return n->unreachable;
+}
+
+static bool throttled(const struct node *n, int64_t now_ns)
+{
+    return n->throttled_until_ns > now_ns;
+}
+
+/* Open for requests, however many are on it. */
+static bool open_now(const struct node *n, int64_t now_ns)
+{
+    return n->state == CONNECTION_READY && n->doom == DOOM_NONE &&
+           !n->stalled && !throttled(n, now_ns);
+}
+
+static uint32_t max_in_flight(const struct network_client *c)
+{
+    return c->settings->max_in_flight < 1
+               ? 1
+               : (uint32_t)c->settings->max_in_flight;
+}
+
+bool kp__client_can_send(const struct network_client *c, const struct node *n,
+                         int64_t now_ns)
+{
+    return open_now(n, now_ns) && n->request_count < max_in_flight(c);
+}
+
+bool kp__client_any_reachable(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        const struct node *n = c->nodes[i];
+        if (n->state == CONNECTION_READY ||
+            (n->listed && n->was_ready && !n->unreachable))
+            return true;
+    }
+    return false;
+}
+
+bool kp__client_all_failed(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        const struct node *n = c->nodes[i];
+        if (n->listed && (n->state != CONNECTION_NONE || !n->unreachable))
+            return false;
+    }
+    return true;
+}
+
+uint32_t kp__client_in_flight(const struct network_client *c)
+{
+    return c->request_count;
+}
+
+void kp__client_connect(struct network_client *c, struct node *n,
+                        int64_t now_ns)
+{
+    c->now_ns = now_ns;
+    if (n->state != CONNECTION_NONE || n->expanded)
+        return;
+    if (n->next_attempt_ns <= now_ns) {
+        kp__connection_begin(n);
+    } else if (!n->wanted) {
+        n->wanted = true;
+        kp__connection_arm(n);
+    }
+}
+
+/* -- the least loaded -- */
+
+struct candidates {
+    struct node *ready;    /* fewest requests */
+    struct node *pending;  /* connecting; the newest */
+    struct node *idle;     /* can be tried now; longest not tried */
+    struct node *resting;  /* backing off; first to end it */
+};
+
+static void consider(struct candidates *best, struct node *n, int64_t now_ns,
+                     uint32_t limit)
+{
+    if (n->state == CONNECTION_READY) {
+        if (open_now(n, now_ns) && n->request_count <= limit &&
+            (best->ready == NULL ||
+             n->request_count < best->ready->request_count))
+            best->ready = n;
+    } else if (n->state != CONNECTION_NONE) {
+        if (best->pending == NULL ||
+            n->attempt_ns > best->pending->attempt_ns)
+            best->pending = n;
+    } else if (n->next_attempt_ns <= now_ns) {
+        if (best->idle == NULL || n->attempt_ns < best->idle->attempt_ns)
+            best->idle = n;
+    } else if (best->resting == NULL ||
+               n->next_attempt_ns < best->resting->next_attempt_ns) {
+        best->resting = n;
+    }
+}
+
+static bool any_ready(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++)
+        if (c->nodes[i]->listed && c->nodes[i]->state == CONNECTION_READY)
+            return true;
+    return false;
+}
+
+/* None can take it now: make sure that one will. */
+static void prepare(struct network_client *c, const struct candidates *best,
+                    int64_t now_ns)
+{
+    if (best->idle != NULL &&
+        (best->pending == NULL ||
+         best->pending->attempt_ns + SECOND_TRY_NS <= now_ns))
+        kp__client_connect(c, best->idle, now_ns);
+    else if (best->pending == NULL && best->resting != NULL)
+        kp__client_connect(c, best->resting, now_ns);
+}
+
+/* One request above the limit may be put on a node that has it full of records:
+ * else they could keep metadata waiting for ever. */
+struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns)
+{
+    struct candidates best = {NULL, NULL, NULL, NULL};
+    size_t first;
+
+    c->now_ns = now_ns;
+    if (c->node_count == 0)
+        return NULL;
+    first = kp__rng_below(&c->rng, (uint32_t)c->node_count);
+    for (size_t i = 0; i < c->node_count; i++) {
+        struct node *n = c->nodes[(first + i) % c->node_count];
+        if (n->listed)
+            consider(&best, n, now_ns, max_in_flight(c));
+    }
+    if (best.ready == NULL && !any_ready(c))
+        prepare(c, &best, now_ns);
+    return best.ready;
+}
+
+/* -- status -- */
+
+static size_t listed_count(const struct network_client *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->node_count; i++)
+        n += c->nodes[i]->listed ? 1 : 0;
+    return n;
+}
+
+static bool none_reachable(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++)
+        if (c->nodes[i]->listed && !c->nodes[i]->unreachable)
+            return false;
+    return true;
+}
+
+void kp__choose_status(struct network_client *c, const struct node *failed)
+{
+    bool dark = none_reachable(c);
+    bool advertised = failed != NULL && failed->id >= 0 && !failed->was_ready;
+
+    if (!dark || failed == NULL || !failed->unreachable) {
+        if (!dark && c->status_set)
+            kp__status_cluster(c->status, KP_OK, KP_OK, "%s", "");
+        c->status_set = c->status_set && dark;
+        return;
+    }
+    kp__status_cluster(
+        c->status, failed->error, KP_OK, "%s%zu tried; last: %s%s",
+        failed->error == KP_ERESOLVE ? "no address of a broker is known, "
+                                     : "no broker can be used, ",
+        listed_count(c), failed->error_text,
+        advertised ? "; see advertised.listeners" : "");
+    c->status_set = true;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* client.h - the insides of the network client: nodes, connections, requests.
+ * Only the client's own files and metadata include it.  I/O thread only.
+ *
+ *   network_client.c  create, destroy, the steps of a turn
+ *   node.c            nodes and where they are
+ *   choose.c          which node to ask; who can be reached
+ *   addresses.c       look-ups, one address after another
+ *   connection.c      states, attempts, ends of connections
+ *   stream.c          bytes in and out
+ *   in_flight.c       requests: deadlines, answers, ends
+ *   handshake.c       ApiVersions
+ *   request.c         frames */
+#ifndef KP_IO_CLIENT_H
+#define KP_IO_CLIENT_H
+
+#include "io_thread/network_client.h"
+#include "lib/base/map.h"
+#include "lib/base/rand.h"
+#include "lib/wire/frame.h"
+
+#define FRAME_MAX (100 * 1024 * 1024)       /* of an answer */
+#define HANDSHAKE_FRAME_MAX (1024 * 1024)   /* before the peer is known */
+#define READ_BURST (1024 * 1024)            /* bytes a socket and turn */
+#define WRITE_BURST (4 * 1024 * 1024)
+#define IOV_BATCH 1024                      /* Linux's IOV_MAX */
+#define NODES_MAX 20000
+#define LOG_INTERVAL_NS (10 * KP_NS_PER_SEC)
+/* A connection that is not there after so long: ask another node as well. */
+#define SECOND_TRY_NS KP_NS_PER_SEC
+
+enum connection_state {
+    CONNECTION_NONE,
+    CONNECTION_RESOLVING,  /* its name is looked up */
+    CONNECTION_CONNECTING, /* a socket, not yet connected */
+    CONNECTION_HANDSHAKE,  /* ApiVersions is on its way */
+    CONNECTION_READY
+};
+
+/* Why a connection is to end when nothing runs on it any more; a callback may ask
+ * for it in the middle of reading, so it is done in kp__client_timers. */
+enum doom {
+    DOOM_NONE,
+    DOOM_LEAVE,  /* not in the newest metadata: close when nothing is on it */
+    DOOM_MOVED,  /* the node has another address now: close */
+    DOOM_BROKEN, /* a write failed: read what is there, then close */
+};
+
+struct version_range {
+    int16_t min, max; /* what both speak; max < 0: nothing */
+    int16_t broker_min, broker_max;
+};
+
+struct node {
+    /* fixed at birth */
+    struct network_client *client;
+    int32_t id;
+    struct node_metrics *metrics;
+    size_t index; /* in client->nodes */
+
+    /* where it is */
+    char *host, *rack, *name;
+    uint16_t port;
+    bool listed;   /* may be chosen: in the newest metadata, or bootstrap */
+    bool seed;     /* a bootstrap address of the settings */
+    bool expanded; /* a seed that its canonical names stand for now */
+    void *slot;    /* the sender's */
+    uint32_t metadata_serial; /* of the last answer that named it */
+
+    /* its addresses */
+    struct resolve *resolve;
+    struct address *addresses;
+    size_t address_count, address_at;
+    size_t addresses_left; /* not tried yet in this attempt */
+    struct address current;
+    bool skip_current; /* was connected to it, and lost it: try another first */
+
+    /* its connection */
+    enum connection_state state;
+    enum doom doom;
+    struct transport *transport;
+    uint32_t watched; /* POLL_READ, POLL_WRITE: what the poller was told */
+    struct frame_reader frames;
+    struct list queue;     /* requests not wholly written, oldest first */
+    struct list in_flight; /* wholly written, no answer yet */
+    uint32_t request_count;
+    bool write_blocked;    /* the socket takes no more: wait for POLL_WRITE */
+    bool stalled;          /* was blocked, and the queue is not empty yet */
+    int write_errno;
+    uint32_t generation;   /* of the connection: raised at each end of one */
+    struct list_node write_link;   /* client->writable */
+    struct list_node doom_link;    /* client->doomed */
+    struct list_node resolve_link; /* client->resolving */
+    int16_t handshake_version;
+    bool handshake_plain; /* begin with version 0: the last attempt was cut off */
+    bool handshake_refused; /* the reason stands in `error` */
+
+    /* attempts */
+    uint32_t failures;       /* ends in a row without a handshake done */
+    uint32_t setup_failures; /* attempts in a row that did not get there */
+    int64_t attempt_ns, next_attempt_ns, setup_deadline_ns;
+    int64_t throttled_until_ns;
+    int64_t used_ns; /* last byte in or out */
+    bool wanted;     /* somebody waits for the end of the backoff */
+    bool was_ready;  /* once, at this address or another */
+    bool unreachable;
+    struct heap_node timer; /* client->timers */
+
+    /* what stands against it */
+    kp_err error;
+    char error_text[200];
+    struct log_limit limit;
+
+    struct version_range versions[]; /* by place in kp__apis */
+};
+
+struct network_client {
+    /* fixed at birth */
+    const struct settings *settings;
+    struct io_env env;
+    struct logger *log;
+    struct metrics *metrics;
+    struct status *status;
+    struct client_events events;
+    struct poller *poller;
+    struct wakeup *wakeup;
+
+    struct rng rng;
+    int64_t now_ns; /* of the step that runs, or the last */
+    struct node **nodes;
+    size_t node_count, node_capacity;
+    struct map by_id;
+    int32_t next_bootstrap_id;
+    bool bootstrapping;   /* only the bootstrap addresses may be chosen */
+    bool had_metadata;    /* some broker has been reached and listed others */
+    bool misrouted;       /* a broker said REBOOTSTRAP_REQUIRED in a handshake */
+    bool status_set;      /* a cluster status stands */
+    bool abandoned;       /* in a forked child */
+    char *cluster_id;
+    int32_t next_correlation;
+    uint32_t request_count, connections;
+    uint32_t shown_requests, shown_connections; /* in the metrics */
+
+    struct heap timers;    /* node.timer */
+    struct heap deadlines; /* request.deadline */
+    struct list writable;  /* nodes with something to write, not blocked */
+    struct list doomed;
+    struct list resolving;
+    struct list refused;   /* requests that send could not take */
+    struct iovec scratch[IOV_BATCH];
+};
+
+/* -- node.c -- */
+/* A bootstrap address, with a negative id of its own.  NULL: no memory. */
+struct node *kp__node_bootstrap(struct network_client *c, const char *host,
+                                uint16_t port);
+void kp__node_free(struct node *n);
+void kp__node_fail_text(struct node *n, kp_err err, const char *fmt, ...)
+    KP_PRINTF(3, 4);
+/* Where the ranges of this API stand in n->versions; -1: not one of ours. */
+int kp__api_place(int16_t api_key);
+
+/* -- addresses.c -- */
+/* Find the addresses of a node that begins an attempt; then the state is
+ * RESOLVING, or the first connect is under way, or the attempt has failed. */
+void kp__addresses_find(struct node *n);
+/* Look-ups that are done. */
+void kp__addresses_poll(struct network_client *c);
+/* The look-up has taken too long. */
+void kp__addresses_late(struct node *n);
+/* Give up a look-up, if there is one. */
+void kp__addresses_cancel(struct node *n);
+/* Connect to the next address, or fail the attempt if none is left. */
+void kp__addresses_next(struct node *n);
+
+/* -- connection.c -- */
+void kp__connection_move(struct node *n, enum connection_state to);
+/* Begin an attempt; the state is NONE. */
+void kp__connection_begin(struct node *n);
+/* The socket is connected: shake hands. */
+void kp__connection_up(struct node *n);
+/* The handshake is done. */
+void kp__connection_ready(struct node *n);
+/* It is of no use any more, and the reason stands in n->error: end its requests
+ * (those wholly written with `end`), then try the next address if it was not
+ * ready yet, else the node is down. */
+void kp__connection_lost(struct node *n, enum request_end end);
+/* The attempt has failed at every address. */
+void kp__connection_failed(struct node *n);
+/* End it without anybody's fault: idle, moved, no longer listed, destroyed. */
+void kp__connection_close(struct node *n);
+void kp__connection_doom(struct node *n, enum doom doom);
+void kp__connection_serve_doomed(struct network_client *c, uint32_t *answers);
+/* Set the node's timer to what comes first. */
+void kp__connection_arm(struct node *n);
+/* The node's timer has rung. */
+void kp__connection_timer(struct node *n);
+static inline bool kp__connection_is_up(const struct node *n)
+{
+    return n->state == CONNECTION_HANDSHAKE || n->state == CONNECTION_READY;
+}
+/* When a set-up step that begins now has taken too long. */
+int64_t kp__connection_setup_deadline(struct node *n);
+
+/* -- choose.c -- */
+/* Say whether any broker can be reached, if that has changed. */
+void kp__choose_status(struct network_client *c, const struct node *failed);
+
+/* -- stream.c -- */
+/* What the poller said of a node's socket.  `answers` is added to. */
+void kp__stream_event(struct node *n, uint32_t events, uint32_t *answers);
+/* Read and judge until there is nothing more, READ_BURST, or the end. */
+void kp__stream_read(struct node *n, uint32_t *answers);
+/* Write until there is nothing more, WRITE_BURST, or the socket is full.  Returns
+ * whether a byte left. */
+bool kp__stream_write(struct node *n);
+/* There is something to write. */
+void kp__stream_wake(struct node *n);
+/* Tell the poller what to watch. */
+void kp__stream_watch(struct node *n, uint32_t want);
+
+/* -- in_flight.c -- */
+void kp__requests_add(struct node *n, struct request *r);
+/* The transport has taken the last byte of the first queued request. */
+void kp__requests_sent(struct node *n, struct request *r);
+/* A whole frame has come.  False: it is no answer to what we asked (the reason
+ * stands in n->error). */
+bool kp__requests_answer(struct node *n, const uint8_t *data, size_t size);
+/* End all, oldest first: wholly written ones with `end`, others UNSENT. */
+void kp__requests_end_all(struct node *n, enum request_end end, kp_err err);
+/* Give them more time. */
+void kp__requests_extend(struct node *n, int64_t by_ns);
+/* Requests without an answer in time. */
+void kp__requests_expire(struct network_client *c, uint32_t *answers);
+void kp__requests_serve_refused(struct network_client *c);
+
+/* -- handshake.c -- */
+void kp__handshake_begin(struct node *n);
+/* The connection is lost in the middle of it. */
+void kp__handshake_cut(struct node *n);
+
+/* -- request.c -- */
+/* Fill in size and correlation id, and collect the pieces.  KP_OK, KP_ENOMEM. */
+kp_err kp__request_seal(struct request *r, int32_t correlation_id);
+int32_t kp__client_next_correlation(struct network_client *c);
+
+#endif

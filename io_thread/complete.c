@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* complete.c - deciding the fate of batches.  I/O thread.
+ *
+ * Invariant: a batch is completed once; completing says nothing about its memory,
+ * which goes back when nobody can touch the bytes any more. */
+#include "io_thread/sender.h"
+
+void kp__register(struct io_thread *io, struct sender_partition *sp,
+                  struct batch *b)
+{
+    if (b->registered || b->origin != NULL)
+        return;
+    b->registered = true;
+    b->certainty = CERTAIN_NO;
+    b->flush_epoch = io->flush_epoch;
+    io->flush_pending[b->flush_epoch % FLUSH_EPOCHS]++;
+    kp__list_push_back(&sp->order, &b->order_link);
+    sp->unreported++;
+    if (!kp__node_linked(&sp->active_link))
+        kp__list_push_back(&io->active, &sp->active_link);
+}
+
+void kp__release(struct io_thread *io, struct batch *b)
+{
+    if (b->origin != NULL)
+        kp__split_release(io, b);
+    else
+        kp__batch_release_bytes(b);
+}
+
+static void count_errors(struct io_thread *io, struct sender_partition *sp,
+                         const struct batch *b, kp_err err)
+{
+    if (err == KP_OK)
+        return;
+    kp__metrics_record(io->p->metrics, SENSOR_RECORD_ERRORS,
+                       (double)b->record_count, io->now_ns);
+    if (sp->metrics == NULL)
+        sp->metrics = kp__metrics_topic(io->p->metrics,
+                                        sp->queue->topic->name->text,
+                                        sp->queue->topic->name->size);
+    kp__metrics_record_topic(io->p->metrics, sp->metrics, TOPIC_ERRORS,
+                             (double)b->record_count, io->now_ns);
+    if (err == KP_ECLOSED)
+        io->failed_any = true;
+}
+
+static void queue_report(struct io_thread *io, struct sender_partition *sp)
+{
+    if (!kp__node_linked(&sp->report_link))
+        kp__list_push_back(&io->to_report, &sp->report_link);
+}
+
+/* A part of a split batch: the whole has its outcome with the last part. */
+static void complete_part(struct io_thread *io, struct sender_partition *sp,
+                          struct batch *child, const struct outcome *o,
+                          const char *text)
+{
+    struct batch *origin = child->origin;
+    struct outcome *whole = &origin->result->outcome;
+
+    (void)kp__result_add_part(origin->result, child->first_index,
+                              child->record_count, o, text);
+    /* What a reader sees if the side table could not be kept: the first failure. */
+    if (whole->err == KP_OK)
+        *whole = *o;
+    KP_CHECK(origin->parts_pending > 0);
+    if (--origin->parts_pending > 0)
+        return;
+    origin->fate = FATE_COMPLETED;
+    origin->last_err = whole->err;
+    kp__list_push_back(&io->done, &origin->link);
+    queue_report(io, sp);
+}
+
+void kp__complete(struct io_thread *io, struct sender_partition *sp,
+                  struct batch *b, kp_err err, kp_err cause,
+                  int64_t base_offset, int64_t append_time_ms,
+                  const char *text)
+{
+    struct outcome o = {
+        .err = err,
+        .cause = cause == err ? KP_OK : cause,
+        .stored = b->certainty,
+        .base_offset = base_offset,
+        .append_time_ms = append_time_ms,
+    };
+    struct ledger_entry *e;
+
+    kp__register(io, sp, b);
+    b->fate = FATE_COMPLETED;
+    count_errors(io, sp, b, err);
+    e = io->settings->idempotence && b->base_sequence >= 0
+            ? kp__ledger_find(&sp->ledger, b)
+            : NULL;
+    if (e != NULL) {
+        /* The numbers stay until they are resolved, unless they are. */
+        e->batch = NULL;
+        e->certainty = b->certainty;
+        if (e->certainty == CERTAIN_YES)
+            kp__ledger_remove(&sp->ledger, e);
+    }
+    if (b->origin != NULL) {
+        complete_part(io, sp, b, &o, text);
+        return;
+    }
+    b->result->outcome = o;
+    if (text != NULL && b->result->text == NULL)
+        b->result->text = kp__strdup(text);
+    kp__list_push_back(&io->done, &b->link);
+    queue_report(io, sp);
+}
+
+/* Why a batch that ran out of time did not get away. */
+static kp_err expiry_cause(const struct io_thread *io,
+                           const struct sender_partition *sp,
+                           const struct batch *b)
+{
+    if (b->last_err != KP_OK)
+        return b->last_err;
+    if (sp->leader == NULL)
+        return io->last_network_err != KP_OK ? io->last_network_err
+                                             : KP_EMETADATA;
+    if (sp->leader->unreachable)
+        return io->last_network_err;
+    return KP_OK;
+}
+
+static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
+                           int64_t deadline_ns, kp_err err)
+{
+    struct list_node *n = kp__list_first(&sp->order);
+
+    while (n != NULL) {
+        struct batch *b = KP_CONTAINER(n, struct batch, order_link);
+
+        n = kp__list_next(&sp->order, n);
+        if (b->fate == FATE_COMPLETED || b->place != PLACE_IN_FLIGHT)
+            continue;
+        if (b->deadline_ns > deadline_ns)
+            break;
+        /* Handed to a connection: it cannot be withdrawn from the frame, and no
+         * answer has come. */
+        if (b->certainty != CERTAIN_YES)
+            b->certainty = CERTAIN_MAYBE;
+        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+    }
+}
+
+/* Children of a split stand in for their origin, which alone is in `order`. */
+static void fail_children(struct io_thread *io, struct sender_partition *sp,
+                          int64_t deadline_ns, kp_err err)
+{
+    struct list_node *n = kp__list_first(&io->aside_in_flight);
+
+    while (n != NULL) {
+        struct batch *b = KP_CONTAINER(n, struct batch, order_link);
+
+        n = kp__list_next(&io->aside_in_flight, n);
+        if (b->queue != sp->queue || b->deadline_ns > deadline_ns ||
+            b->fate == FATE_COMPLETED)
+            continue;
+        if (b->certainty != CERTAIN_YES)
+            b->certainty = CERTAIN_MAYBE;
+        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+    }
+}
+
+static void fail_where_they_stand(struct io_thread *io,
+                                  struct sender_partition *sp,
+                                  int64_t deadline_ns, kp_err err)
+{
+    struct list out;
+    struct list_node *n;
+
+    kp__list_init(&out);
+    kp__queue_expire(sp->queue, deadline_ns, &out);
+    fail_in_flight(io, sp, deadline_ns, err);
+    fail_children(io, sp, deadline_ns, err);
+    while ((n = kp__list_pop_front(&out)) != NULL) {
+        struct batch *b = KP_CONTAINER(n, struct batch, link);
+        bool ours = b->place != PLACE_COMPRESSING;
+
+        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+        /* A claimant sees the fate when it is done and gives the bytes back. */
+        if (ours)
+            kp__release(io, b);
+    }
+}
+
+static int64_t earliest_deadline(const struct sender_partition *sp)
+{
+    int64_t at_ns = KP_NEVER;
+
+    for (struct list_node *n = kp__list_first(&sp->order); n != NULL;
+         n = kp__list_next(&sp->order, n)) {
+        const struct batch *b = KP_CONTAINER(n, struct batch, order_link);
+
+        if (b->fate == FATE_PENDING && b->deadline_ns < at_ns) {
+            at_ns = b->deadline_ns;
+            break; /* by ordinal is by age */
+        }
+    }
+    return at_ns;
+}
+
+void kp__expire_due(struct io_thread *io)
+{
+    struct heap_node *n;
+
+    while ((n = kp__heap_first(&io->deadlines)) != NULL &&
+           n->at_ns <= io->now_ns) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, deadline);
+        int64_t next_ns;
+
+        kp__heap_remove(&io->deadlines, n);
+        fail_where_they_stand(io, sp, io->now_ns, KP_ETIMEDOUT);
+        next_ns = earliest_deadline(sp);
+        if (next_ns != KP_NEVER)
+            kp__heap_set(&io->deadlines, n, next_ns);
+        kp__plan(io, sp); /* sets it earlier or again for what is queued */
+        io->progressed = true;
+    }
+}
+
+void kp__fail_partition(struct io_thread *io, struct sender_partition *sp,
+                        kp_err err)
+{
+    fail_where_they_stand(io, sp, KP_NEVER, err);
+    kp__plan(io, sp);
+}
+
+static void fail_topic(void *arg, struct topic *t)
+{
+    struct io_thread *io = arg;
+    const struct topic_view *v = kp__topic_view(t);
+    kp_err err = (kp_err)atomic_load_explicit(&io->p->accumulator.fatal_err,
+                                              memory_order_relaxed);
+
+    for (int32_t i = 0; v != NULL && i < v->count; i++) {
+        struct sender_partition *sp = kp__sp_get(io, v->queues[i]);
+
+        if (sp != NULL)
+            kp__fail_partition(io, sp, err);
+    }
+}
+
+void kp__fatal(struct io_thread *io, kp_err err, const char *text)
+{
+    struct record_accumulator *a = &io->p->accumulator;
+    uint32_t taking = TAKING_RECORDS;
+
+    kp__log(io->p->log, KP_LOG_ERROR, "producer", "fatal: %s: %s",
+            kp_err_name(err), text);
+    kp__status_fatal(&io->p->status, err, "%s", text);
+    /* relaxed: read by senders after they saw `taking` change */
+    atomic_store_explicit(&a->fatal_err, err, memory_order_relaxed);
+    /* release: fatal_err is seen by whoever sees FATAL */
+    atomic_compare_exchange_strong(&a->taking, &taking, TAKING_FATAL);
+    kp__pool_close(io->p->pool);
+    kp__topics_wake_all(io->p->topics);
+    /* The visit is the barrier: after it nothing can be added. */
+    kp__topics_each(io->p->topics, fail_topic, io);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* io_thread.c - the one thread: its state, its turn, its sleep.
+ *
+ * kp__io_thread_run_once is a function of the state and the time it is given; time,
+ * chance, sockets and names come through io_env, so a test can be the world.
+ * Java: Sender.runOnce, KafkaProducer's ioThread. */
+#include "io_thread/sender.h"
+
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/base/thread.h"
+
+
+/* -- edges from the network and the metadata -- */
+
+static void node_ready(void *arg, struct node *n)
+{
+    struct io_thread *io = arg;
+    struct sender_node *sn = kp__sn_get(io, n);
+
+    kp__pool_set_any_reachable(io->p->pool, true);
+    if (sn != NULL)
+        kp__sn_reachable(io, sn, true);
+    io->progressed = true;
+}
+
+static void node_can_send(void *arg, struct node *n)
+{
+    struct io_thread *io = arg;
+
+    (void)n;
+    io->progressed = true;
+}
+
+static void node_down(void *arg, struct node *n, kp_err err)
+{
+    struct io_thread *io = arg;
+    struct sender_node *sn = kp__sn_get(io, n);
+
+    io->last_network_err = err;
+    if (sn != NULL)
+        kp__sn_reachable(io, sn, !kp__client_is_unreachable(n));
+    kp__pool_set_any_reachable(io->p->pool,
+                               kp__client_any_reachable(io->client));
+    kp__metadata_stale(io->metadata, io->now_ns);
+}
+
+static void metadata_updated(void *arg)
+{
+    struct io_thread *io = arg;
+
+    io->progressed = true;
+}
+
+/* -- making and ending -- */
+
+static void lists_init(struct io_thread *io)
+{
+    for (int i = 0; i < STANDING_COUNT; i++)
+        kp__list_init(&io->standing[i]);
+    kp__list_init(&io->nodes_with_data);
+    kp__list_init(&io->active);
+    kp__list_init(&io->done);
+    kp__list_init(&io->to_report);
+    kp__list_init(&io->aside_in_flight);
+    kp__heap_init(&io->timers);
+    kp__heap_init(&io->deadlines);
+    kp__arena_init(&io->scratch);
+    kp__arena_init(&io->answers);
+}
+
+static void io_free(struct io_thread *io)
+{
+    if (io == NULL)
+        return;
+    /* The client first: it ends every request, which tells the metadata. */
+    if (io->client != NULL)
+        kp__client_destroy(io->client);
+    if (io->metadata != NULL)
+        kp__metadata_destroy(io->metadata);
+    kp__partitions_free(io);
+    if (io->poller != NULL)
+        io->env.poller->destroy(io->poller);
+    kp__arena_fini(&io->scratch);
+    kp__arena_fini(&io->answers);
+    kp__free(io->taken);
+    kp__free(io->aside);
+    kp__free(io->aside_packed);
+    kp__free(io);
+}
+
+static kp_err no_memory(kp_error *error)
+{
+    return kp__error_set(error, KP_ENOMEM, KP_OK,
+                         "no memory for the I/O thread's state");
+}
+
+static kp_err make_network(struct io_thread *io, kp_error *error)
+{
+    struct kp_producer *p = io->p;
+    struct client_events on_client = {node_ready, node_can_send, node_down, io};
+    struct metadata_events on_metadata = {kp__sp_leader, metadata_updated, io};
+
+    io->poller = io->env.poller->create(io->env.poller->arg, &p->bell.wakeup);
+    if (io->poller == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "the system gave no poller: too many open files?");
+    io->client = kp__client_create(io->settings, &io->env, p->log, p->metrics,
+                                   &p->status, &on_client);
+    if (io->client == NULL)
+        return no_memory(error);
+    kp__client_attach(io->client, io->poller, &p->bell.wakeup);
+    io->metadata = kp__metadata_create(io->settings, io->client, p->topics,
+                                       &p->status, p->log, p->metrics,
+                                       kp__rng_next(&io->rng), &on_metadata,
+                                       io->now_ns);
+    if (io->metadata == NULL)
+        return no_memory(error);
+    return KP_OK;
+}
+
+kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
+                            kp_error *error)
+{
+    struct io_thread *io = kp__zalloc(sizeof(*io));
+    kp_err err;
+
+    if (io == NULL)
+        return no_memory(error);
+    io->p = p;
+    io->settings = &p->settings;
+    io->env = *env;
+    io->now_ns = kp__now_ns(&env->clock);
+    io->producer_id = -1;
+    io->id_wanted = io->settings->idempotence;
+    io->close_at_ns = KP_NEVER;
+    kp__rng_seed(&io->rng, env->seed);
+    lists_init(io);
+    io->aside_size = p->accumulator.raw_max;
+    io->aside = kp__alloc(io->aside_size);
+    if (io->settings->codec != CODEC_NONE)
+        io->aside_packed = kp__alloc(io->aside_size);
+    if (io->aside == NULL ||
+        (io->settings->codec != CODEC_NONE && io->aside_packed == NULL))
+        err = no_memory(error);
+    else
+        err = make_network(io, error);
+    if (err != KP_OK) {
+        io_free(io);
+        return err;
+    }
+    p->io = io;
+    return KP_OK;
+}
+
+static void *io_main(void *arg)
+{
+    struct io_thread *io = arg;
+
+    while (!io->finished) {
+        kp__io_thread_wait(io);
+        kp__io_thread_run_once(io, kp__now_ns(&io->env.clock));
+    }
+    /* seq_cst: an op posted after this is seen to by who posted it, one posted
+     * before by us. */
+    atomic_store(&io->p->ended, 1);
+    kp__ops_finish(&io->p->ops);
+    return NULL;
+}
+
+kp_err kp__io_thread_start(struct kp_producer *p, kp_error *error)
+{
+    struct io_env env = {
+        .clock = p->clock,
+        .seed = kp__rng_system_seed(),
+        .transport = &kp__tcp_transport,
+        .poller = &kp__system_poller,
+        .resolver = &kp__system_resolver,
+    };
+    kp_err err = kp__io_thread_attach(p, &env, error);
+    char name[64];
+    int sys;
+
+    if (err != KP_OK)
+        return err;
+    (void)kp__format(name, sizeof(name), "kp-io:%s", p->settings.client_id);
+    sys = kp__thread_start(&p->io->thread, name, io_main, p->io);
+    if (sys != 0) {
+        io_free(p->io);
+        p->io = NULL;
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "the system started no thread (errno %d): see "
+                             "ulimit -u",
+                             sys);
+    }
+    p->io->threaded = true;
+    return KP_OK;
+}
+
+void kp__io_thread_stop(struct kp_producer *p)
+{
+    if (p->io == NULL)
+        return;
+    if (p->io->threaded)
+        (void)pthread_join(p->io->thread, NULL);
+    io_free(p->io);
+    p->io = NULL;
+}
+
+bool kp__io_thread_is_me(const struct kp_producer *p)
+{
+    return p->io != NULL && p->io->threaded &&
+           pthread_equal(p->io->thread, pthread_self()) != 0;
+}
+
+void kp__io_thread_abandon(struct kp_producer *p)
+{
+    /* The child of a fork has the sockets but not the thread: close them without a
+     * word and free what is ours. */
+    if (p->io == NULL)
+        return;
+    p->io->threaded = false;
+    io_free(p->io);
+    p->io = NULL;
+}
+
+/* -- the turn -- */
+
+static void judge(struct io_thread *io)
+{
+    if (kp__client_read(io->client, io->events, io->event_count,
+                        io->now_ns) > 0)
+        io->progressed = true;
+    io->event_count = 0;
+    kp__client_timers(io->client, io->now_ns);
+    /* Deadlines after the answers that had already come. */
+    kp__expire_due(io);
+}
+
+static void plan(struct io_thread *io)
+{
+    kp__plan_drain(io);
+    kp__plan_timers(io);
+    kp__plan_pressure(io);
+    kp__plan_compress(io);
+    kp__metadata_run(io->metadata, io->now_ns);
+    kp__id_run(io);
+    kp__send_ready(io);
+    kp__plan_busy(io);
+}
+
+void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
+{
+    io->now_ns = now_ns;
+    io->progressed = false;
+    /* seq_cst: before the drain list is taken, so that a flush that finds the list
+     * empty finds us busy. */
+    atomic_store(&io->p->busy, 1);
+    kp__serve_ops(io);
+    judge(io);
+    plan(io);
+    if (kp__client_write(io->client, io->now_ns))
+        io->progressed = true;
+    kp__report_all(io);
+    kp__serve_pending(io);
+    kp__weights_update(io);
+    if (kp__nothing_left(io))
+        atomic_store(&io->p->busy, 0);
+#ifdef KP_DEBUG
+    kp__plan_check(io);
+#endif
+}
+
+/* -- the sleep -- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t heap_at(const struct heap *h)
+{
+    const struct heap_node *n = kp__heap_first(h);
+
+    return n != NULL ? n->at_ns : KP_NEVER;
+}
+
+int64_t kp__io_thread_next_timer(const struct io_thread *io)
+{
+    int64_t at_ns = heap_at(&io->timers);
+
+    at_ns = earlier(at_ns, heap_at(&io->deadlines));
+    at_ns = earlier(at_ns, kp__client_next_timer(io->client));
+    at_ns = earlier(at_ns, kp__metadata_next_timer(io->metadata, io->now_ns));
+    at_ns = earlier(at_ns, kp__id_next_timer(io));
+    at_ns = earlier(at_ns, kp__serve_next_timer(io));
+    if (io->weights_stale)
+        at_ns = earlier(at_ns, io->weights_at_ns);
+    /* More may be possible at once only after progress: else we would spin. */
+    if (io->progressed)
+        at_ns = io->now_ns;
+    return at_ns;
+}
+
+static void record_sleep(struct io_thread *io, int64_t began_ns,
+                         int64_t woke_ns)
+{
+    struct metrics *m = io->p->metrics;
+
+    kp__metrics_record(m, SENSOR_SELECTS, 1, woke_ns);
+    kp__metrics_record(m, SENSOR_IO_WAIT_NS, (double)(woke_ns - began_ns),
+                       woke_ns);
+    kp__metrics_record(m, SENSOR_IO_NS, (double)(began_ns - io->now_ns),
+                       began_ns);
+}
+
+void kp__io_thread_wait(struct io_thread *io)
+{
+    struct io_bell *bell = &io->p->bell;
+    int64_t began_ns = kp__now_ns(&io->env.clock);
+    int64_t until_ns = kp__io_thread_next_timer(io);
+    int n;
+
+    if (until_ns > began_ns) {
+        /* seq_cst: stored before the last look; a sender pushes before it loads.
+         * So either we see its push or it sees that we sleep. */
+        atomic_store(&bell->sleeps_until_ns, until_ns);
+        if (!kp__drain_empty(&io->p->accumulator) ||
+            !kp__ops_empty(&io->p->ops))
+            until_ns = began_ns;
+    }
+    n = io->env.poller->wait(io->poller, began_ns, until_ns, io->events,
+                             (int)(sizeof(io->events) /
+                                   sizeof(io->events[0])));
+    atomic_store(&bell->sleeps_until_ns, 0);
+    if (n < 0) {
+        kp__fatal(io, KP_ECONNECT, "the system's poller failed");
+        n = 0;
+    }
+    io->event_count = (size_t)n;
+    record_sleep(io, began_ns, kp__now_ns(&io->env.clock));
+}

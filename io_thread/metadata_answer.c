@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* metadata_answer.c - taking a Metadata answer in.  I/O thread only.
+ *
+ * Nothing in it is believed further than it goes: an entry that cannot be is
+ * passed over, the others count; memory follows the entries that are there, never
+ * a number that is announced.  Kafka: Metadata.update, updateLatestMetadata. */
+#include <string.h>
+
+#include "io_thread/client.h"
+#include "io_thread/metadata_state.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/wire/errors.h"
+
+/* -- brokers -- */
+
+/* Those whose entry makes sense, each once; returns how many. */
+static size_t take_brokers(struct metadata *m, const struct array *brokers,
+                           int32_t *ids)
+{
+    const struct metadata_broker *b = brokers->items;
+    size_t count = 0;
+
+    for (size_t i = 0; i < brokers->count; i++) {
+        struct node *n = kp__client_find(m->client, b[i].node_id);
+        if (n != NULL && n->metadata_serial == m->serial)
+            continue; /* named twice: the first counts */
+        n = kp__client_node(m->client, b[i].node_id, b[i].host.data,
+                            b[i].host.size, b[i].port, b[i].rack.data,
+                            b[i].rack.size);
+        if (n == NULL)
+            continue;
+        n->metadata_serial = m->serial;
+        ids[count++] = b[i].node_id;
+    }
+    return count;
+}
+
+static kp_err set_brokers(struct metadata *m,
+                          const struct metadata_response *answer)
+{
+    int32_t *ids = kp__alloc_array(answer->brokers.count, sizeof *ids);
+    size_t count;
+
+    if (ids == NULL)
+        return KP_ENOMEM;
+    count = take_brokers(m, &answer->brokers, ids);
+    if (count > 0)
+        kp__client_keep_only(m->client, ids, count);
+    kp__free(ids);
+    return count > 0 ? KP_OK : KP_EMETADATA;
+}
+
+static struct node *leader_of(struct metadata *m,
+                              const struct metadata_partition *p)
+{
+    struct node *n =
+        p->leader_id < 0 ? NULL : kp__client_find(m->client, p->leader_id);
+
+    return n != NULL && n->metadata_serial == m->serial ? n : NULL;
+}
+
+/* -- partitions -- */
+
+static void set_counts(struct topic_meta *t, const struct metadata_partition *p)
+{
+    struct partition_queue *q =
+        kp__topic_view(t->topic)->queues[p->partition_index];
+
+    /* relaxed: each for itself, for whoever looks (partition_queue.h) */
+    atomic_store_explicit(&q->replica_count, (int32_t)p->replica_nodes.count,
+                          memory_order_relaxed);
+    atomic_store_explicit(&q->isr_count, (int32_t)p->isr_nodes.count,
+                          memory_order_relaxed);
+}
+
+/* Epochs are to be trusted from version 9 on; before, brokers may tell one from
+ * long ago. */
+static bool take_partition(struct metadata *m, struct topic_meta *t,
+                           int16_t version, const struct metadata_partition *p)
+{
+    int32_t epoch = version >= 9 ? p->leader_epoch : -1;
+    int32_t known;
+
+    if (p->partition_index < 0 || p->partition_index >= t->count)
+        return false;
+    known = t->partitions[p->partition_index].epoch;
+    if (epoch >= 0 && epoch < known)
+        return false; /* that broker is behind */
+    set_counts(t, p);
+    return kp__meta_set_leader(m, t, p->partition_index, leader_of(m, p),
+                               epoch >= 0 ? epoch : known);
+}
+
+/* Queues that the answer did not name are new all the same. */
+static void tell_rest(struct metadata *m, struct topic_meta *t)
+{
+    for (int32_t i = 0; i < t->count; i++)
+        if (!t->partitions[i].told)
+            (void)kp__meta_set_leader(m, t, i, NULL, -1);
+}
+
+static int32_t count_leaderless(const struct topic_meta *t)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < t->count; i++)
+        n += t->partitions[i].leader == NULL ? 1 : 0;
+    return n;
+}
+
+/* -- what stands against a topic -- */
+
+static void set_status(struct metadata *m, struct topic_meta *t, kp_err err,
+                       int32_t leaderless)
+{
+    const struct topic_name *name = t->topic->name;
+
+    if (err != KP_OK)
+        kp__status_topic(m->status, name->text, name->size, err, KP_OK,
+                         "topic %s: the brokers say %s: %s", name->text,
+                         kp__error_info(err)->name, kp__error_info(err)->text);
+    else if (leaderless > 0)
+        kp__status_topic(m->status, name->text, name->size,
+                         KP_LEADER_NOT_AVAILABLE, KP_OK,
+                         "topic %s: %d of %d partitions have no leader",
+                         name->text, (int)leaderless, (int)t->count);
+    else if (t->status_set)
+        kp__status_topic(m->status, name->text, name->size, KP_OK, KP_OK,
+                         "%s", "");
+    t->status_set = err != KP_OK || leaderless > 0;
+}
+
+static void log_topic(struct metadata *m, const char *name, size_t size,
+                      kp_err err)
+{
+    char shown[256];
+
+    kp__str_escape(shown, sizeof shown, name, size);
+    kp__log_limited(m->log, &m->topic_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
+                    "metadata", "topic %s: %s", shown,
+                    kp__error_info(err)->name);
+}
+
+/* -- a topic in use -- */
+
+static bool grow_to(struct metadata *m, struct topic_meta *t, int32_t count)
+{
+    const struct topic_name *name = t->topic->name;
+    bool was_refused = t->err != KP_OK;
+
+    if (count <= t->count && !was_refused)
+        return false;
+    if (count < t->count)
+        count = t->count;
+    if (kp__topics_publish(m->topics, name->text, name->size, count) == NULL ||
+        !kp__meta_grow(t, count)) {
+        m->full_due = true; /* no memory now */
+        return false;
+    }
+    t->asked_until_ns = INT64_MIN; /* whoever waits has been woken to look */
+    return true;
+}
+
+/* The error of a topic that we know: records for it wait, or are refused. */
+static bool topic_failed(struct metadata *m, struct topic_meta *t, kp_err err)
+{
+    const struct topic_name *name = t->topic->name;
+    bool news = t->err != err;
+
+    t->err = err;
+    if (news) {
+        log_topic(m, name->text, name->size, err);
+        kp__topics_refuse(m->topics, name->text, name->size, err);
+        set_status(m, t, err, 0);
+    }
+    if (kp__error_info(err)->retriable)
+        m->full_due = true;
+    else
+        kp__meta_refused(m, t);
+    return news;
+}
+
+static bool topic_known(struct metadata *m, struct topic_meta *t,
+                        int16_t version, const struct metadata_topic *a)
+{
+    const struct metadata_partition *p = a->partitions.items;
+    size_t entries = a->partitions.count;
+    int32_t count = entries > INT32_MAX ? INT32_MAX : (int32_t)entries;
+    int32_t leaderless;
+    bool news = kp__meta_set_id(m, t, &a->topic_id);
+
+    news = grow_to(m, t, count) || news;
+    t->err = KP_OK;
+    for (size_t i = 0; i < entries; i++)
+        news = take_partition(m, t, version, &p[i]) || news;
+    tell_rest(m, t);
+    leaderless = count_leaderless(t);
+    set_status(m, t, KP_OK, leaderless);
+    if (leaderless > 0)
+        m->full_due = true;
+    if (t->asked_until_ns > m->now_ns)
+        kp__meta_due(m, t); /* it still lacks a partition */
+    return news;
+}
+
+/* -- a name that is wanted -- */
+
+static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
+{
+    bool news = w->err != err;
+
+    w->err = err;
+    if (news) {
+        log_topic(m, w->name, w->size, err);
+        kp__topics_refuse(m->topics, w->name, w->size, err);
+        kp__status_topic(m->status, w->name, w->size, err, KP_OK,
+                         "topic %.*s: the brokers say %s: %s",
+                         (int)w->size, w->name, kp__error_info(err)->name,
+                         kp__error_info(err)->text);
+    }
+    if (kp__error_info(err)->retriable)
+        kp__wanted_due(m, w);
+    else
+        kp__wanted_refused(m, w);
+    return news;
+}
+
+static bool name_confirmed(struct metadata *m, struct wanted *w,
+                           int16_t version, const struct metadata_topic *a)
+{
+    size_t entries = a->partitions.count;
+    int32_t count = entries > INT32_MAX ? INT32_MAX : (int32_t)entries;
+    struct topic_meta *t = kp__meta_confirm(m, w->name, w->size, count);
+
+    if (t == NULL)
+        return name_failed(m, w, KP_ENOMEM);
+    t->status_set = w->err != KP_OK;
+    kp__wanted_drop(m, w);
+    (void)topic_known(m, t, version, a);
+    return true;
+}
+
+/* -- the answer -- */
+
+/* Being created, or about to be forgotten: a topic has a partition. */
+static kp_err error_of(const struct metadata_topic *a)
+{
+    if (a->error_code != 0)
+        return a->error_code;
+    return a->partitions.count == 0 ? KP_LEADER_NOT_AVAILABLE : KP_OK;
+}
+
+static struct topic_meta *find_topic(const struct metadata *m,
+                                     const struct metadata_topic *a)
+{
+    struct topic *t =
+        a->name.data != NULL
+            ? kp__topics_find(m->topics, a->name.data, a->name.size)
+            : kp__metadata_by_id(m, &a->topic_id);
+
+    return t != NULL ? kp__meta_of(t) : NULL;
+}
+
+static bool take_topic(struct metadata *m, int16_t version,
+                       const struct metadata_topic *a)
+{
+    struct topic_meta *t = find_topic(m, a);
+    struct wanted *w = NULL;
+    kp_err err = error_of(a);
+
+    if (t != NULL)
+        return err != KP_OK ? topic_failed(m, t, err)
+                            : topic_known(m, t, version, a);
+    if (a->name.data != NULL)
+        w = kp__wanted_find(m, a->name.data, a->name.size);
+    if (w == NULL)
+        return false; /* not asked for */
+    return err != KP_OK ? name_failed(m, w, err)
+                        : name_confirmed(m, w, version, a);
+}
+
+kp_err kp__meta_take(struct metadata *m, int16_t version,
+                     const struct metadata_response *answer, bool *news)
+{
+    const struct metadata_topic *topics = answer->topics.items;
+    kp_err err;
+
+    if (answer->error_code != 0)
+        return answer->error_code;
+    m->serial++;
+    err = set_brokers(m, answer);
+    if (err != KP_OK)
+        return err;
+    kp__client_set_cluster_id(m->client, answer->cluster_id.data,
+                              answer->cluster_id.size);
+    *news = false;
+    for (size_t i = 0; i < answer->topics.count; i++)
+        *news = take_topic(m, version, &topics[i]) || *news;
+    return KP_OK;
+}

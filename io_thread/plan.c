@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* plan.c - where each partition stands.  I/O thread.
+ *
+ * Invariant: a partition whose queue is not empty stands on exactly one list, for
+ * one reason, and whatever ends the reason calls kp__plan.  Nothing scans. */
+#include "io_thread/sender.h"
+
+#define COMPRESS_BYTES_A_TURN (256 * 1024)
+
+static void leave_list(struct io_thread *io, struct sender_partition *sp)
+{
+    struct sender_node *sn = sp->leader;
+
+    if (kp__node_linked(&sp->link))
+        kp__list_remove(&sp->link);
+    kp__heap_remove(&io->timers, &sp->timer);
+    if (sp->standing == STANDS_READY && sn != NULL &&
+        kp__list_empty(&sn->ready) && kp__node_linked(&sn->link)) {
+        kp__list_remove(&sn->link);
+        sn->ready_since_ns = 0;
+    }
+}
+
+static void stand(struct io_thread *io, struct sender_partition *sp,
+                  enum standing where)
+{
+    struct sender_node *sn = sp->leader;
+
+    sp->standing = where;
+    if (where != STANDS_READY) {
+        if (where != STANDS_IDLE)
+            kp__list_push_back(&io->standing[where], &sp->link);
+        return;
+    }
+    kp__list_push_back(&sn->ready, &sp->link);
+    if (!kp__node_linked(&sn->link)) {
+        kp__list_push_back(&io->nodes_with_data, &sn->link);
+        sn->ready_since_ns = io->now_ns;
+    }
+}
+
+static void stand_until(struct io_thread *io, struct sender_partition *sp,
+                        enum standing where, int64_t at_ns)
+{
+    stand(io, sp, where);
+    kp__heap_set(&io->timers, &sp->timer, at_ns);
+}
+
+/* The head is OPEN: linger unless there is a reason not to. */
+static void plan_open(struct io_thread *io, struct sender_partition *sp,
+                      const struct queue_view *v)
+{
+    int64_t until_ns =
+        kp__ns_add(v->head_created_ns, io->settings->linger_ns);
+
+    if (v->head_full || v->expedite || io->closing ||
+        until_ns <= io->now_ns || kp__pool_pressure(io->p->pool, NULL))
+        stand(io, sp, STANDS_READY);
+    else
+        stand_until(io, sp, STANDS_LINGERING, until_ns);
+}
+
+static void plan_head(struct io_thread *io, struct sender_partition *sp,
+                      const struct queue_view *v)
+{
+    if (sp->leader == NULL) {
+        stand(io, sp, STANDS_NO_LEADER);
+        kp__metadata_stale(io->metadata, io->now_ns);
+        return;
+    }
+    if (io->settings->idempotence && sp->ledger.producer_id < 0) {
+        stand(io, sp, STANDS_NO_ID);
+        return;
+    }
+    if (!kp__identity_allows(io, sp, v->stamped)) {
+        stand(io, sp, STANDS_IN_FLIGHT);
+        return;
+    }
+    if (v->retry && sp->backoff_until_ns > io->now_ns) {
+        stand_until(io, sp, STANDS_BACKING_OFF, sp->backoff_until_ns);
+        return;
+    }
+    switch (v->head_place) {
+    case PLACE_OPEN:
+        plan_open(io, sp, v);
+        break;
+    case PLACE_SEALED:
+        stand(io, sp, STANDS_SEALED);
+        break;
+    case PLACE_COMPRESSING:
+        stand(io, sp, STANDS_COMPRESSING);
+        break;
+    case PLACE_READY:
+    case PLACE_IN_FLIGHT:
+    case PLACE_GONE:
+        KP_CHECK(v->head_place == PLACE_READY);
+        stand(io, sp, STANDS_READY);
+        break;
+    }
+}
+
+static void watch_deadline(struct io_thread *io, struct sender_partition *sp,
+                           int64_t deadline_ns)
+{
+    /* A timer that is early finds nothing and is set again: so it is not moved
+     * each time a head leaves. */
+    if (!sp->deadline.in_heap || deadline_ns < sp->deadline.at_ns)
+        kp__heap_set(&io->deadlines, &sp->deadline, deadline_ns);
+}
+
+static void note_active(struct io_thread *io, struct sender_partition *sp,
+                        bool queued)
+{
+    bool active = queued || sp->unreported > 0;
+
+    if (active && !kp__node_linked(&sp->active_link))
+        kp__list_push_back(&io->active, &sp->active_link);
+    else if (!active && kp__node_linked(&sp->active_link))
+        kp__list_remove(&sp->active_link);
+}
+
+static void plan_look(struct io_thread *io, struct sender_partition *sp,
+                      bool force)
+{
+    struct queue_view v;
+    uint32_t backlog;
+
+    leave_list(io, sp);
+    if (io->settings->idempotence)
+        kp__identity_settle(io, sp);
+    switch (kp__queue_look(sp->queue, force, &v)) {
+    case QUEUE_BUSY:
+        stand(io, sp, STANDS_BUSY);
+        note_active(io, sp, true);
+        return;
+    case QUEUE_OK:
+        backlog = v.batch_count + sp->on_wire;
+        watch_deadline(io, sp, v.head_deadline_ns);
+        note_active(io, sp, true);
+        plan_head(io, sp, &v);
+        break;
+    case QUEUE_EMPTY:
+    case QUEUE_NOT_READY:
+    default:
+        backlog = sp->on_wire;
+        stand(io, sp, STANDS_IDLE);
+        note_active(io, sp, false);
+        kp__queue_trim(sp->queue);
+        break;
+    }
+    if (backlog != sp->backlog) {
+        sp->backlog = backlog;
+        io->weights_stale = true;
+    }
+}
+
+void kp__plan(struct io_thread *io, struct sender_partition *sp)
+{
+    plan_look(io, sp, false);
+}
+
+void kp__plan_drain(struct io_thread *io)
+{
+    struct partition_queue *q = kp__drain_take(&io->p->accumulator);
+
+    while (q != NULL) {
+        /* Read before it is unlisted: a sender may list it again at once. */
+        struct partition_queue *next =
+            atomic_load_explicit(&q->drain_next, memory_order_relaxed);
+        struct sender_partition *sp;
+
+        kp__drain_unlist(q);
+        sp = kp__sp_get(io, q);
+        if (sp == NULL) {
+            /* No memory now: it comes round again. */
+            kp__drain_push(&io->p->accumulator, q);
+        } else {
+            kp__metadata_used(io->metadata, q->topic, io->now_ns);
+            kp__plan(io, sp);
+        }
+        io->progressed = true;
+        q = next;
+    }
+}
+
+void kp__plan_all(struct io_thread *io, enum standing standing)
+{
+    struct list todo;
+    struct list_node *n;
+
+    kp__list_init(&todo);
+    kp__list_splice_back(&todo, &io->standing[standing]);
+    while ((n = kp__list_pop_front(&todo)) != NULL)
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, link));
+}
+
+void kp__plan_timers(struct io_thread *io)
+{
+    struct heap_node *n;
+
+    while ((n = kp__heap_first(&io->timers)) != NULL &&
+           n->at_ns <= io->now_ns)
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
+}
+
+void kp__plan_pressure(struct io_thread *io)
+{
+    size_t wanted = 0, freed = 0;
+    struct list todo;
+    struct list_node *n;
+
+    if (kp__list_empty(&io->standing[STANDS_LINGERING]) ||
+        !kp__pool_pressure(io->p->pool, &wanted))
+        return;
+    /* Linger is one constant, so arrival order is age. What is being sent
+     * already will come back too, but when is not known. */
+    kp__list_init(&todo);
+    while (freed <= wanted &&
+           (n = kp__list_pop_front(&io->standing[STANDS_LINGERING])) != NULL) {
+        kp__list_push_back(&todo, n);
+        freed += CHUNK_SMALL_SIZE;
+    }
+    while ((n = kp__list_pop_front(&todo)) != NULL)
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, link));
+}
+
+void kp__plan_busy(struct io_thread *io)
+{
+    struct list_node *n;
+
+    while ((n = kp__list_first(&io->standing[STANDS_BUSY])) != NULL) {
+        plan_look(io, KP_CONTAINER(n, struct sender_partition, link), true);
+        io->progressed = true;
+    }
+}
+
+/* Claim, compress and finish the head of sp; returns its raw size, 0 if there was
+ * nothing to do. */
+static size_t compress_head(struct io_thread *io, struct sender_partition *sp)
+{
+    struct batch *b;
+    size_t size;
+
+    if (kp__queue_claim(sp->queue, true, &b) != QUEUE_OK)
+        return 0;
+    size = b->raw_size;
+    kp__compress_and_finish(&io->p->accumulator, b,
+                            kp__compressors_own(&io->p->compressors));
+    return size;
+}
+
+void kp__plan_compress(struct io_thread *io)
+{
+    size_t done = 0;
+    struct list_node *n;
+
+    while (done < COMPRESS_BYTES_A_TURN &&
+           (n = kp__list_first(&io->standing[STANDS_SEALED])) != NULL) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, link);
+
+        done += compress_head(io, sp);
+        kp__plan(io, sp);
+        io->progressed = true;
+    }
+}
+
+#ifdef KP_DEBUG
+static void check_one(struct io_thread *io, struct sender_partition *sp)
+{
+    bool linked = kp__node_linked(&sp->link);
+
+    KP_CHECK(linked == (sp->standing != STANDS_IDLE));
+    KP_CHECK(sp->timer.in_heap == (sp->standing == STANDS_LINGERING ||
+                                   sp->standing == STANDS_BACKING_OFF));
+    if (sp->standing == STANDS_READY)
+        KP_CHECK(sp->leader != NULL && kp__node_linked(&sp->leader->link));
+    if (sp->standing == STANDS_NO_LEADER)
+        KP_CHECK(sp->leader == NULL);
+    if (sp->standing == STANDS_IN_FLIGHT)
+        KP_CHECK(sp->on_wire > 0 || sp->ledger.bump || sp->ledger.count > 0);
+    (void)io;
+}
+
+static void check_topic(void *arg, struct topic *t)
+{
+    struct io_thread *io = arg;
+    const struct topic_view *v = kp__topic_view(t);
+
+    for (int32_t i = 0; i < v->count; i++) {
+        struct partition_queue *q = v->queues[i];
+        struct queue_view view;
+
+        if (q->sender == NULL)
+            continue;
+        check_one(io, q->sender);
+        /* An idle one may only have what a sender is about to announce. */
+        if (q->sender->standing == STANDS_IDLE &&
+            kp__queue_look(q, true, &view) == QUEUE_OK)
+            KP_CHECK(atomic_load(&q->listed) != 0 ||
+                     view.head_place == PLACE_OPEN ||
+                     view.head_place == PLACE_SEALED ||
+                     view.head_place == PLACE_COMPRESSING);
+    }
+}
+
+void kp__plan_check(struct io_thread *io)
+{
+    kp__topics_each(io->p->topics, check_topic, io);
+}
+#endif

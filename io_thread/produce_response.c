@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* produce_response.c - what a broker, or a dead connection, says of each batch,
+ * and what follows.  I/O thread, in the turn's judging steps; user code runs later.
+ *
+ * Invariant: each batch of a call is judged exactly once; a judged batch is either
+ * completed, or back in its queue with its identity.  Java: Sender.completeBatch,
+ * canRetry; the differences are in docs/decisions/. */
+#include "io_thread/produce_call.h"
+#include "io_thread/sender.h"
+
+#include <string.h>
+
+#include "io_thread/backoff.h"
+#include "lib/base/str.h"
+
+#define CORRUPT_TRIES 3
+#define TEXT_MAX 240
+
+/* One partition's verdict. */
+struct verdict {
+    kp_err err;
+    bool sent; /* the frame's last byte was accepted by the transport */
+    int64_t base_offset, append_time_ms, log_start_offset;
+    const struct produce_response_partition *answer; /* or NULL */
+};
+
+static bool is_fatal(kp_err err)
+{
+    return err == KP_CLUSTER_AUTHORIZATION_FAILED ||
+           err == KP_TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+           err == KP_UNSUPPORTED_VERSION || err == KP_PRODUCER_FENCED;
+}
+
+/* Our own errors of the network are all worth another attempt. */
+static bool worth_a_retry(const struct io_thread *io, const struct batch *b,
+                          kp_err err)
+{
+    if (b->attempts > (uint32_t)io->settings->retries)
+        return false;
+    if (err == KP_CORRUPT_MESSAGE && b->attempts >= CORRUPT_TRIES)
+        return false;
+    return err < KP_UNKNOWN_SERVER_ERROR || kp__error_info(err)->retriable;
+}
+
+static void retry(struct io_thread *io, struct sender_partition *sp,
+                  struct batch *b, bool at_once)
+{
+    int64_t wait_ns = kp__backoff_ns(io->settings->retry_backoff_ns,
+                                     io->settings->retry_backoff_max_ns,
+                                     sp->failures, &io->rng);
+
+    if (at_once)
+        wait_ns = 0;
+    else if (sp->failures < UINT32_MAX)
+        sp->failures++;
+    sp->backoff_until_ns = kp__ns_add(io->now_ns, wait_ns);
+    kp__queue_put_back(sp->queue, b);
+}
+
+static void text_of(const struct verdict *v, char out[TEXT_MAX])
+{
+    out[0] = '\0';
+    if (v->answer != NULL && v->answer->error_message.data != NULL)
+        kp__str_escape(out, TEXT_MAX, v->answer->error_message.data,
+                       v->answer->error_message.size);
+}
+
+/* KIP-467: some records are to blame.  One listed: it has the partition's error;
+ * several: each has INVALID_RECORD; all others only kept bad company. */
+static void note_record_errors(struct batch *b, const struct verdict *v,
+                               const char *text)
+{
+    const struct array *list = &v->answer->record_errors;
+    const struct produce_record_error *e = list->items;
+    struct batch_result *r = b->origin != NULL ? b->origin->result : b->result;
+    struct outcome o = {
+        .err = list->count == 1 ? v->err : KP_INVALID_RECORD,
+        .stored = b->certainty,
+        .base_offset = -1,
+        .append_time_ms = -1,
+    };
+
+    for (size_t i = 0; i < list->count; i++) {
+        char own[TEXT_MAX];
+
+        if (e[i].batch_index < 0 ||
+            (uint32_t)e[i].batch_index >= b->record_count)
+            continue;
+        own[0] = '\0';
+        if (e[i].message.data != NULL)
+            kp__str_escape(own, sizeof(own), e[i].message.data,
+                           e[i].message.size);
+        (void)kp__result_add_part(
+            r, b->first_index + (uint32_t)e[i].batch_index, 1, &o,
+            own[0] != '\0' ? own : text);
+    }
+}
+
+static void fail(struct io_thread *io, struct sender_partition *sp,
+                 struct batch *b, const struct verdict *v)
+{
+    char text[TEXT_MAX];
+    kp_err err = v->err, cause = b->last_err;
+
+    text_of(v, text);
+    if (v->answer != NULL && v->answer->record_errors.count > 0 &&
+        b->origin == NULL) {
+        note_record_errors(b, v, text[0] != '\0' ? text : NULL);
+        cause = v->err;
+        err = KP_EBATCH;
+    }
+    kp__complete(io, sp, b, err, cause, -1, -1,
+                 text[0] != '\0' ? text : NULL);
+    kp__release(io, b);
+}
+
+static void succeed(struct io_thread *io, struct sender_partition *sp,
+                    struct batch *b, const struct verdict *v)
+{
+    sp->failures = 0;
+    if (io->settings->idempotence &&
+        b->producer_id == sp->ledger.producer_id &&
+        b->producer_epoch == sp->ledger.epoch)
+        sp->ledger.proven = true;
+    kp__complete(io, sp, b, KP_OK, KP_OK, v->base_offset, v->append_time_ms,
+                 NULL);
+    kp__release(io, b);
+}
+
+static void split_or_fail(struct io_thread *io, struct sender_partition *sp,
+                          struct batch *b, const struct verdict *v)
+{
+    /* A refusal says nothing about earlier attempts: children of a batch that
+     * may be in the log would be duplicates. */
+    if (b->record_count < 2 || b->certainty != CERTAIN_NO) {
+        fail(io, sp, b, v);
+        return;
+    }
+    if (kp__split(io, sp, b)) {
+        kp__metrics_record(io->p->metrics, SENSOR_BATCH_SPLITS, 1,
+                           io->now_ns);
+        return;
+    }
+    b->attempts--; /* no attempt of its own is charged for the wait */
+    retry(io, sp, b, false);
+}
+
+/* The codes that only mean something with identities. True: dealt with. */
+static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
+                           struct batch *b, struct ledger_entry *e,
+                           const struct verdict *v)
+{
+    struct ledger *l = &sp->ledger;
+
+    switch (v->err) {
+    case KP_DUPLICATE_SEQUENCE_NUMBER:
+        if (b->certainty == CERTAIN_YES) {
+            struct verdict known = *v;
+
+            known.base_offset = -1;
+            known.append_time_ms = -1;
+            succeed(io, sp, b, &known);
+            return true;
+        }
+        kp__log(io->p->log, KP_LOG_ERROR, "idempotence",
+                "%s [%d]: a batch sent once was called a duplicate: another "
+                "producer may be using our producer id",
+                sp->queue->topic->name->text, (int)sp->queue->partition);
+        l->bump = true;
+        l->new_id = true;
+        fail(io, sp, b, v);
+        return true;
+    case KP_UNKNOWN_PRODUCER_ID:
+        if (v->log_start_offset == -1)
+            break;
+        /* fall through */
+    case KP_OUT_OF_ORDER_SEQUENCE_NUMBER:
+        if (e != NULL && kp__ledger_is_head(l, e) &&
+            b->certainty == CERTAIN_NO)
+            l->bump = true;
+        break;
+    case KP_INVALID_PRODUCER_EPOCH:
+        if (b->certainty == CERTAIN_NO)
+            l->bump = true;
+        l->new_id = true;
+        break;
+    default:
+        return false;
+    }
+    b->last_err = v->err;
+    retry(io, sp, b, l->bump);
+    return true;
+}
+
+static void judge_error(struct io_thread *io, struct sender_partition *sp,
+                        struct batch *b, struct ledger_entry *e,
+                        const struct verdict *v)
+{
+    bool idempotent = io->settings->idempotence;
+
+    if (is_fatal(v->err)) {
+        fail(io, sp, b, v);
+        kp__fatal(io, v->err,
+                  "a broker refused this producer for good; see its "
+                  "authorisations");
+        return;
+    }
+    if (v->err == KP_MESSAGE_TOO_LARGE) {
+        split_or_fail(io, sp, b, v);
+        return;
+    }
+    if (idempotent && judge_identity(io, sp, b, e, v))
+        return;
+    if (!worth_a_retry(io, b, v->err)) {
+        fail(io, sp, b, v);
+        return;
+    }
+    b->last_err = v->err;
+    retry(io, sp, b, false);
+}
+
+/* The batch was reported already: only its numbers are of interest. */
+static void judge_late(struct io_thread *io, struct sender_partition *sp,
+                       struct batch *b, const struct verdict *v)
+{
+    struct ledger_entry *e =
+        io->settings->idempotence && b->producer_id == sp->ledger.producer_id &&
+                b->producer_epoch == sp->ledger.epoch
+            ? kp__ledger_find_first(&sp->ledger, b->base_sequence)
+            : NULL;
+
+    if (e != NULL) {
+        e->on_wire = false;
+        e->certainty =
+            kp__certainty(v->err, io->settings->acks, v->sent,
+                          b->attempts == 1, b->attempts == 1
+                                                ? CERTAIN_NO
+                                                : e->certainty);
+        if (e->certainty == CERTAIN_YES)
+            kp__ledger_remove(&sp->ledger, e);
+    }
+    kp__release(io, b);
+}
+
+static void judge(struct io_thread *io, struct batch *b,
+                  const struct verdict *v)
+{
+    struct sender_partition *sp = b->queue->sender;
+    struct ledger_entry *e =
+        io->settings->idempotence ? kp__ledger_find(&sp->ledger, b) : NULL;
+
+    sp->on_wire--;
+    if (b->origin != NULL)
+        kp__list_remove(&b->order_link); /* of aside_in_flight */
+    if (v->err != KP_OK) {
+        kp__ledger_unproven(&sp->ledger);
+        if (kp__error_info(v->err)->refresh_metadata)
+            kp__metadata_stale(io->metadata, io->now_ns);
+    }
+    if (b->fate == FATE_COMPLETED) {
+        judge_late(io, sp, b, v);
+        kp__plan(io, sp);
+        return;
+    }
+    b->certainty = kp__certainty(v->err, io->settings->acks, v->sent,
+                                 b->attempts == 1, b->certainty);
+    if (e != NULL) {
+        e->on_wire = false;
+        e->certainty = b->certainty;
+    }
+    if (v->err == KP_OK)
+        succeed(io, sp, b, v);
+    else
+        judge_error(io, sp, b, e, v);
+    kp__plan(io, sp);
+}
+
+/* -- the response -- */
+
+static struct batch **find_batch(struct produce_call *call,
+                                 const struct topic *t, int32_t partition,
+                                 size_t *hint)
+{
+    /* Brokers answer in the order they were asked: start where we stand. */
+    for (size_t i = 0; i < call->count; i++) {
+        size_t at = (*hint + i) % call->count;
+        struct batch *b = call->batches[at];
+
+        if (b != NULL && b->queue->partition == partition &&
+            b->queue->topic == t) {
+            *hint = at + 1;
+            return &call->batches[at];
+        }
+    }
+    return NULL;
+}
+
+static const struct node_endpoint *
+find_endpoint(const struct produce_response *answer, int32_t id)
+{
+    const struct node_endpoint *e = answer->node_endpoints.items;
+
+    for (size_t i = 0; i < answer->node_endpoints.count; i++)
+        if (e[i].node_id == id)
+            return &e[i];
+    return NULL;
+}
+
+static void take_hint(struct io_thread *io, struct partition_queue *q,
+                      const struct produce_response *answer,
+                      const struct produce_response_partition *p)
+{
+    if (p->current_leader.leader_id < 0 || p->current_leader.leader_epoch < 0)
+        return;
+    if (p->error_code != KP_NOT_LEADER_OR_FOLLOWER &&
+        p->error_code != KP_FENCED_LEADER_EPOCH)
+        return;
+    kp__metadata_hint(io->metadata, q, p->current_leader.leader_id,
+                      p->current_leader.leader_epoch,
+                      find_endpoint(answer, p->current_leader.leader_id));
+}
+
+static void judge_answer(struct io_thread *io, struct produce_call *call,
+                         const struct produce_response *answer,
+                         const struct topic *t,
+                         const struct produce_response_partition *p,
+                         size_t *hint)
+{
+    struct batch **slot = find_batch(call, t, p->index, hint);
+    struct partition_queue *q;
+    struct batch *b;
+    struct verdict v = {
+        .err = p->error_code,
+        .sent = true,
+        .base_offset = p->base_offset,
+        .append_time_ms = p->log_append_time_ms,
+        .log_start_offset = p->log_start_offset,
+        .answer = p,
+    };
+
+    if (slot == NULL) {
+        kp__log(io->p->log, KP_LOG_WARN, "produce",
+                "%s answered for a partition that was not in the request",
+                kp__node_name(call->node->node));
+        return;
+    }
+    b = *slot;
+    q = b->queue;
+    *slot = NULL;
+    judge(io, b, &v);
+    take_hint(io, q, answer, p);
+}
+
+static void judge_response(struct io_thread *io, struct produce_call *call,
+                           const struct produce_response *answer)
+{
+    const struct produce_response_topic *topics = answer->topics.items;
+    size_t hint = 0;
+
+    for (size_t i = 0; i < answer->topics.count; i++) {
+        const struct produce_response_partition *parts =
+            topics[i].partitions.items;
+        const struct topic *t =
+            call->request->version > 12
+                ? kp__metadata_by_id(io->metadata, &topics[i].topic_id)
+                : kp__topics_find(io->p->topics, topics[i].name.data,
+                                  topics[i].name.size);
+
+        for (size_t j = 0; t != NULL && j < topics[i].partitions.count; j++)
+            judge_answer(io, call, answer, t, &parts[j], &hint);
+    }
+}
+
+/* All that were not answered one by one: the same verdict for each, oldest
+ * (lowest partition of each topic) first. */
+static void judge_rest(struct io_thread *io, struct produce_call *call,
+                       kp_err err, bool sent)
+{
+    struct verdict v = {
+        .err = err,
+        .sent = sent,
+        .base_offset = -1,
+        .append_time_ms = -1,
+        .log_start_offset = -1,
+    };
+
+    for (size_t i = 0; i < call->count; i++) {
+        struct batch *b = call->batches[i];
+
+        call->batches[i] = NULL;
+        if (b != NULL)
+            judge(io, b, &v);
+    }
+}
+
+static void read_response(struct io_thread *io, struct produce_call *call,
+                          struct reader *body)
+{
+    const struct api *api = call->request->api;
+    int16_t version = call->request->version;
+    struct produce_response answer;
+
+    if (!kp__schema_decode(api->response, body, &io->answers, version,
+                           kp__api_flexible(api, version), &answer)) {
+        kp__log(io->p->log, KP_LOG_ERROR, "produce",
+                "%s sent a Produce response that cannot be read (%s)",
+                kp__node_name(call->node->node),
+                body->what != NULL ? body->what : "malformed");
+    } else {
+        kp__metrics_record(io->p->metrics, SENSOR_THROTTLE_MS,
+                           answer.throttle_time_ms, io->now_ns);
+        judge_response(io, call, &answer);
+    }
+    kp__arena_reset(&io->answers);
+    /* A partition that the answer leaves out may or may not be stored. */
+    judge_rest(io, call, KP_EPROTO, true);
+}
+
+void kp__produce_done(void *arg, struct request *r, enum request_end end,
+                      struct reader *body, kp_err err)
+{
+    struct produce_call *call = arg;
+    struct io_thread *io = call->io;
+
+    switch (end) {
+    case REQUEST_ANSWERED:
+        read_response(io, call, body);
+        break;
+    case REQUEST_SENT:
+        judge_rest(io, call, KP_OK, true);
+        break;
+    case REQUEST_TIMED_OUT:
+        judge_rest(io, call, KP_REQUEST_TIMED_OUT, true);
+        break;
+    case REQUEST_DISCONNECTED:
+        judge_rest(io, call, err != KP_OK ? err : KP_EDISCONNECT, true);
+        break;
+    case REQUEST_UNSENT:
+        judge_rest(io, call, err != KP_OK ? err : KP_EDISCONNECT, false);
+        break;
+    case REQUEST_UNSUPPORTED:
+        judge_rest(io, call, KP_UNSUPPORTED_VERSION, false);
+        break;
+    }
+    io->progressed = true;
+    kp__request_destroy(r);
+    kp__free(call);
+}
