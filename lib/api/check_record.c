@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* check_record.c - see check_record.h.  Sending threads.  Pure. */
+#include "lib/api/check_record.h"
+
+#include <string.h>
+
+#include "lib/wire/record.h"
+
+#define TOPIC_SIZE_MAX 249
+#define KNOWN_FLAGS \
+    ((uint32_t)(KP_HAS_PARTITION | KP_HAS_TIMESTAMP | KP_NOWAIT))
+
+static bool bytes_ok(kp_bytes b)
+{
+    /* Kafka's sizes are int32. */
+    return (b.data != NULL || b.size == 0) && b.size <= INT32_MAX;
+}
+
+static kp_err check_headers(const kp_record *r)
+{
+    if (r->header_count > 0 && r->headers == NULL)
+        return KP_EINVAL;
+    for (size_t i = 0; i < r->header_count; i++) {
+        if (r->headers[i].key.data == NULL)
+            return KP_EHEADER;
+        if (!bytes_ok(r->headers[i].key) || !bytes_ok(r->headers[i].value))
+            return KP_ETOOBIG;
+    }
+    return KP_OK;
+}
+
+static kp_err check_numbers(const kp_record *r)
+{
+    bool partition = (r->flags & KP_HAS_PARTITION) != 0;
+    bool timestamp = (r->flags & KP_HAS_TIMESTAMP) != 0;
+
+    if (partition ? r->partition < 0 : r->partition != 0)
+        return KP_EPARTITION;
+    if (timestamp ? r->timestamp_ms < 0 : r->timestamp_ms != 0)
+        return KP_ETIMESTAMP;
+    return KP_OK;
+}
+
+kp_err kp__check_record(const kp_record *r, const struct settings *s)
+{
+    kp_err err;
+    size_t bound;
+
+    if (r->topic == NULL || (r->flags & ~KNOWN_FLAGS) != 0 ||
+        r->reserved32 != 0 || r->reserved[0] != 0 || r->reserved[1] != 0)
+        return KP_EINVAL;
+    if (r->on_delivery != NULL && r->queue != NULL)
+        return KP_EINVAL;
+    if ((r->key.data == NULL && r->key.size != 0) ||
+        (r->value.data == NULL && r->value.size != 0))
+        return KP_EINVAL;
+    err = check_numbers(r);
+    if (err == KP_OK && r->header_count > 0)
+        err = check_headers(r);
+    if (err != KP_OK)
+        return err;
+    bound = kp__record_upper_bound(r);
+    if (bound > s->max_request_size || bound > s->buffer_memory)
+        return KP_ETOOBIG;
+    return KP_OK;
+}
+
+static bool topic_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+bool kp__topic_is_legal(const char *name, size_t size)
+{
+    if (size == 0 || size > TOPIC_SIZE_MAX)
+        return false;
+    if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.')))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!topic_char(name[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* producer.c - the life of a producer.  Application threads.
+ *
+ * open -> closing (takes no more; the I/O thread delivers) -> stopping (one caller
+ * joins the thread) -> stopped.  Invariant: life only moves forward; whoever moves
+ * it to stopping joins.  Java: KafkaProducer's constructor and close. */
+#include "lib/api/producer.h"
+
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/thread.h"
+
+/* -- ops -- */
+
+void kp__producer_post_op(struct kp_producer *p, struct op *op)
+{
+    kp__op_post(&p->ops, op);
+    kp__io_wake(&p->bell, 0);
+    /* seq_cst: either the I/O thread, ending, sees the op or we see its end. */
+    if (atomic_load(&p->ended) != 0)
+        kp__ops_finish(&p->ops);
+}
+
+bool kp__producer_post(struct kp_producer *p, enum op_kind kind,
+                       const char *topic, size_t size)
+{
+    struct op *op = kp__op_create(kind, topic, size);
+
+    if (op == NULL)
+        return false;
+    kp__producer_post_op(p, op);
+    kp__op_unref(op);
+    return true;
+}
+
+kp_err kp__check_waiting_call(const struct kp_producer *p, const char *what,
+                              int64_t timeout_ms, kp_error *error)
+{
+    if (p == NULL)
+        return kp__error_set(error, KP_EINVAL, KP_OK,
+                             "%s: the producer is NULL", what);
+    if (timeout_ms < KP_FOREVER)
+        return kp__error_set(error, KP_EINVAL, KP_OK,
+                             "%s: timeout_ms is %lld; use KP_FOREVER, 0 or "
+                             "more",
+                             what, (long long)timeout_ms);
+    if (p->fork_generation != kp__fork_generation())
+        return kp__error_set(error, KP_EFORK, KP_OK,
+                             "%s: the producer belongs to the parent process; "
+                             "make one after fork",
+                             what);
+    if (timeout_ms != 0 && kp__in_callback())
+        return kp__error_set(error, KP_EDEADLK, KP_OK,
+                             "%s: waiting in a callback would stop the thread "
+                             "that is waited for; use timeout 0 or another "
+                             "thread",
+                             what);
+    return KP_OK;
+}
+
+/* -- create -- */
+
+static void producer_free(struct kp_producer *p)
+{
+    if (p == NULL)
+        return;
+    /* Ops that nobody served any more. */
+    kp__ops_finish(&p->ops);
+    if (p->topics != NULL)
+        kp__topics_destroy(p->topics);
+    kp__compressors_fini(&p->compressors);
+    if (p->pool != NULL)
+        kp__pool_unref(p->pool);
+    if (p->metrics != NULL)
+        kp__metrics_destroy(p->metrics);
+    kp__status_fini(&p->status);
+    kp__wakeup_fini(&p->bell.wakeup);
+    kp__mutex_fini(&p->unwatched_lock);
+    if (p->log != NULL)
+        kp__logger_destroy(p->log);
+    kp__settings_fini(&p->settings);
+    kp__free(p);
+}
+
+static kp_err make_parts(struct kp_producer *p, kp_error *error)
+{
+    const struct settings *s = &p->settings;
+    kp_err err;
+    int sys = kp__wakeup_init(&p->bell.wakeup);
+
+    if (sys != 0) {
+        p->bell.wakeup.read_fd = p->bell.wakeup.write_fd = -1;
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "the system gave no file descriptor for wake-ups "
+                             "(errno %d): see ulimit -n",
+                             sys);
+    }
+    p->log = kp__logger_create(s->log_level, s->log_fn, s->log_arg,
+                               s->client_id, &p->clock);
+    p->pool = kp__pool_create(s->buffer_memory);
+    p->metrics = kp__metrics_create(s->metrics_samples, s->metrics_window_ns,
+                                    s->client_id, kp__now_ns(&p->clock));
+    p->topics = kp__topics_create(&p->accumulator);
+    if (p->log == NULL || p->pool == NULL || p->metrics == NULL ||
+        p->topics == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "no memory for a producer with buffer.memory=%zu",
+                             s->buffer_memory);
+    err = kp__compressors_init(&p->compressors, s->codec, s->codec_level,
+                               kp__raw_max(s));
+    if (err == KP_ENOTSUP)
+        return kp__error_set(error, err, KP_OK,
+                             "compression.type: this build of libkp lacks the "
+                             "codec; it has: %s",
+                             kp__codec_names());
+    if (err != KP_OK)
+        return kp__error_set(error, err, KP_OK,
+                             "no memory for the compressors");
+    kp__accumulator_init(&p->accumulator, s, &p->clock, p->pool,
+                         &p->compressors, &p->bell);
+    return KP_OK;
+}
+
+kp_err kp__producer_make(struct kp_producer **out, const kp_config *config,
+                         const struct clock *clock, kp_error *error)
+{
+    struct kp_producer *p = kp__alloc_aligned(128, sizeof(*p));
+    kp_err err;
+
+    if (p == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "no memory for a producer");
+    p->clock = *clock;
+    p->bell.wakeup.read_fd = p->bell.wakeup.write_fd = -1;
+    kp__fork_watch();
+    p->fork_generation = kp__fork_generation();
+    kp__mutex_init(&p->unwatched_lock);
+    kp__status_init(&p->status);
+    kp__ops_init(&p->ops);
+    err = kp__settings_make(&p->settings, config, error);
+    if (err == KP_OK)
+        err = make_parts(p, error);
+    if (err != KP_OK) {
+        producer_free(p);
+        return err;
+    }
+    *out = p;
+    return KP_OK;
+}
+
+kp_err kp_producer_create(kp_producer **out, const kp_config *config,
+                          kp_error *error)
+{
+    struct kp_producer *p;
+    kp_err err;
+
+    if (out == NULL || config == NULL)
+        return kp__error_set(error, KP_EINVAL, KP_OK,
+                             "kp_producer_create: out and config must not be "
+                             "NULL");
+    err = kp__producer_make(&p, config, &kp__system_clock, error);
+    if (err != KP_OK)
+        return err;
+    err = kp__io_thread_start(p, error);
+    if (err != KP_OK) {
+        producer_free(p);
+        return err;
+    }
+    *out = p;
+    return KP_OK;
+}
+
+/* -- close -- */
+
+static void stop_taking(struct kp_producer *p)
+{
+    uint32_t taking = TAKING_RECORDS;
+
+    /* A fatal producer stays fatal: sends go on to say why. */
+    atomic_compare_exchange_strong(&p->accumulator.taking, &taking,
+                                   TAKING_CLOSED);
+    kp__pool_close(p->pool);
+    kp__topics_wake_all(p->topics);
+}
+
+/* Join the thread, whoever of the closers comes first; the others wait for it. */
+static void join_once(struct kp_producer *p)
+{
+    uint32_t life = LIFE_CLOSING;
+
+    if (atomic_compare_exchange_strong(&p->life, &life, LIFE_STOPPING)) {
+        kp__io_thread_stop(p);
+        atomic_store(&p->life, LIFE_STOPPED);
+        kp__wake(&p->life, INT32_MAX);
+        return;
+    }
+    while (atomic_load(&p->life) != LIFE_STOPPED)
+        (void)kp__wait(&p->life, LIFE_STOPPING, KP_NEVER);
+}
+
+static kp_err close_result(struct kp_producer *p, kp_error *error)
+{
+    kp_err err = kp__producer_take_unwatched(p, error);
+
+    if (atomic_load(&p->failed_any) != 0)
+        return kp__error_set(error, KP_ECLOSED, err,
+                             "the close's timeout came before everything was "
+                             "delivered: what was left has failed, see its "
+                             "reports");
+    return err;
+}
+
+static struct op *post_close(struct kp_producer *p, int64_t timeout_ms)
+{
+    uint32_t life = LIFE_OPEN;
+    struct op *op = kp__op_create(OP_CLOSE, NULL, 0);
+
+    if (op == NULL)
+        return NULL;
+    op->deadline_ns = kp__deadline_ns(kp__now_ns(&p->clock), timeout_ms);
+    stop_taking(p);
+    atomic_compare_exchange_strong(&p->life, &life, LIFE_CLOSING);
+    kp__producer_post_op(p, op);
+    return op;
+}
+
+static kp_err close_from_callback(struct kp_producer *p, kp_error *error)
+{
+    struct op *op = post_close(p, 0);
+
+    if (op == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "kp_close: no memory");
+    kp__op_unref(op);
+    return KP_PENDING;
+}
+
+kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
+{
+    struct ticket t;
+    struct op *op;
+    kp_err err;
+
+    if (p != NULL && p->fork_generation == kp__fork_generation() &&
+        timeout_ms >= KP_FOREVER && kp__io_thread_is_me(p))
+        return close_from_callback(p, error);
+    err = kp__check_waiting_call(p, "kp_close", timeout_ms, error);
+    if (err != KP_OK)
+        return err;
+    if (atomic_load(&p->life) == LIFE_STOPPED)
+        return close_result(p, error);
+    op = post_close(p, timeout_ms);
+    if (op == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "kp_close: no memory");
+    /* The I/O thread keeps the deadline; its reports come before its answer. */
+    while (!kp__op_is_done(op)) {
+        kp__op_ticket(op, KP_NEVER, &t);
+        (void)kp__ticket_wait(&t);
+    }
+    kp__op_unref(op);
+    join_once(p);
+    return close_result(p, error);
+}
+
+kp_err kp_producer_destroy(kp_producer *p)
+{
+    if (p == NULL)
+        return KP_OK;
+    if (kp__in_callback())
+        return KP_EDEADLK;
+    if (p->fork_generation != kp__fork_generation()) {
+        /* Memory that the parent's threads were changing at the fork cannot be
+         * walked safely: the child keeps its copy of the pages until it ends. */
+        kp__io_thread_abandon(p);
+        return KP_OK;
+    }
+    while (atomic_load(&p->life) != LIFE_STOPPED) {
+        kp_err err = kp_close(p, 0, NULL);
+
+        if (err == KP_ENOMEM)
+            return err;
+    }
+    producer_free(p);
+    return KP_OK;
+}
+
+/* -- failures that nobody watched -- */
+
+kp_err kp__producer_take_unwatched(struct kp_producer *p, kp_error *error)
+{
+    uint64_t count;
+    kp_err first;
+
+    kp__mutex_lock(&p->unwatched_lock);
+    count = p->unwatched_count;
+    first = p->unwatched_first;
+    p->unwatched_count = 0;
+    p->unwatched_first = KP_OK;
+    kp__mutex_unlock(&p->unwatched_lock);
+    if (count == 0)
+        return KP_OK;
+    return kp__error_set(error, first, KP_OK,
+                         "%llu record(s) without future, callback or queue "
+                         "failed; the first with %s: %s",
+                         (unsigned long long)count, kp_err_name(first),
+                         kp_err_text(first));
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* send.c - kp_send and kp_send_many.  Application threads, any number at once.
+ *
+ * The usual send is: look up the topic without a lock, choose a partition, encode
+ * under that partition's lock.  Whatever must wait is a `try` and a ticket.
+ * Invariant: KP_OK if and only if the record was taken; while a thread waits it
+ * holds nothing.  Java: KafkaProducer.doSend, waitOnMetadata. */
+#include "lib/api/send.h"
+
+#include <string.h>
+
+#include "lib/api/check_record.h"
+#include "lib/api/future.h"
+#include "lib/api/partitioner.h"
+#include "lib/api/producer.h"
+#include "lib/base/str.h"
+#include "lib/base/thread.h"
+
+#define REFUSED_LINE_EVERY_NS (10 * KP_NS_PER_SEC)
+
+/* A broker's code that more waiting will not change, as Java sees it. */
+static bool is_final(kp_err err)
+{
+    return err > 0 && !kp__error_info(err)->retriable;
+}
+
+/* -- the topic -- */
+
+static void drop_wait(struct send *s)
+{
+    if (s->wait != NULL)
+        kp__topics_wait_unref(s->p->topics, s->wait);
+    s->wait = NULL;
+}
+
+static kp_err ask_for_topic(struct send *s, int64_t now_ns)
+{
+    struct topic_wait *w;
+    bool post;
+    kp_err err;
+
+    if (!kp__topic_is_legal(s->name, s->name_size))
+        return KP_ETOPIC;
+    err = kp__topics_want(s->p->topics, s->name, s->name_size, now_ns, &w,
+                          &post);
+    if (err != KP_OK)
+        return err;
+    drop_wait(s);
+    s->wait = w;
+    if (post && !kp__producer_post(s->p, OP_WANT_TOPIC, s->name,
+                                   s->name_size))
+        return KP_ENOMEM;
+    return KP_OK;
+}
+
+static kp_err taking(const struct kp_producer *p)
+{
+    /* acquire: pairs with the release that follows fatal_err */
+    switch (atomic_load_explicit(&p->accumulator.taking,
+                                 memory_order_acquire)) {
+    case TAKING_CLOSED:
+        return KP_ECLOSED;
+    case TAKING_FATAL:
+        return (kp_err)atomic_load_explicit(&p->accumulator.fatal_err,
+                                            memory_order_relaxed);
+    default:
+        return KP_OK;
+    }
+}
+
+static kp_err wait_for_topic(struct send *s)
+{
+    int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
+    kp_err err = taking(s->p), answer;
+    uint32_t seen;
+
+    if (err == KP_OK)
+        err = ask_for_topic(s, now_ns);
+    if (err != KP_OK)
+        return err;
+    /* seq_cst: read before the state, so that an answer in between changes it */
+    seen = atomic_load(&s->wait->version);
+    answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
+    if (is_final(answer))
+        return answer;
+    if (kp__topics_find(s->p->topics, s->name, s->name_size) != NULL)
+        s->ticket = (struct ticket){NULL, 0, 0};
+    else if (!s->may_wait ||
+             (answer != KP_OK &&
+              now_ns - since_ns >= s->p->settings.max_block_ns))
+        return KP_EMETADATA; /* it has been waited for long enough */
+    else
+        s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns};
+    return KP_PENDING;
+}
+
+kp_err kp__topic_try(struct send *s, struct topic **out)
+{
+    struct topic *t = kp__topics_find(s->p->topics, s->name, s->name_size);
+    kp_err refused;
+
+    if (KP_UNLIKELY(t == NULL))
+        return wait_for_topic(s);
+    refused = (kp_err)atomic_load_explicit(&t->refused, memory_order_relaxed);
+    if (KP_UNLIKELY(refused != KP_OK && is_final(refused)))
+        return refused;
+    drop_wait(s);
+    *out = t;
+    return KP_OK;
+}
+
+/* An explicit partition that the topic does not have (yet). */
+static kp_err wait_for_partition(struct send *s, struct topic *t)
+{
+    kp_err err = taking(s->p);
+    /* seq_cst: read before the view is looked at again */
+    uint32_t seen = atomic_load(&t->version);
+
+    if (err != KP_OK)
+        return err;
+    if (!kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
+        return KP_ENOMEM;
+    if (!s->may_wait)
+        return KP_EMETADATA;
+    if (s->record->partition < kp__topic_view(t)->count)
+        s->ticket = (struct ticket){NULL, 0, 0};
+    else
+        s->ticket = (struct ticket){&t->version, seen, s->deadline_ns};
+    return KP_PENDING;
+}
+
+/* -- the send -- */
+
+kp_err kp__send_begin(struct send *s, struct kp_producer *p,
+                      const kp_record *r, bool want_future)
+{
+    kp_err err;
+
+    if (KP_UNLIKELY(p == NULL || r == NULL))
+        return KP_EINVAL;
+    if (KP_UNLIKELY(p->fork_generation != kp__fork_generation()))
+        return KP_EFORK;
+    err = kp__check_record(r, &p->settings);
+    if (err != KP_OK)
+        return err;
+    s->p = p;
+    s->record = r;
+    s->want_future = want_future;
+    s->may_wait = (r->flags & KP_NOWAIT) == 0 && !kp__in_callback();
+    s->step = SEND_TOPIC;
+    s->wait = NULL;
+    s->name = r->topic;
+    s->name_size = r->topic_size > 0 ? r->topic_size : strlen(r->topic);
+    return KP_OK;
+}
+
+static kp_err begin_append(struct send *s)
+{
+    struct append *x = &s->append;
+    struct topic *t = NULL;
+    int32_t count;
+    kp_err err = kp__topic_try(s, &t);
+
+    if (err != KP_OK)
+        return err;
+    count = kp__topic_view(t)->count;
+    err = kp__partition_for(s->p, s->record, t, count, &x->partition);
+    if (err != KP_OK)
+        return err;
+    if (KP_UNLIKELY(x->partition >= count))
+        return wait_for_partition(s, t);
+    x->record = s->record;
+    x->topic = t;
+    x->may_wait = s->may_wait;
+    x->want_future = s->want_future;
+    x->timestamp_ms = (s->record->flags & KP_HAS_TIMESTAMP) != 0
+                          ? s->record->timestamp_ms
+                          : -1;
+    x->waiting = false;
+    x->queue = NULL;
+    s->step = SEND_APPEND;
+    return KP_OK;
+}
+
+kp_err kp__send_try(struct send *s)
+{
+    kp_err err;
+
+    if (s->step == SEND_TOPIC) {
+        err = begin_append(s);
+        if (err != KP_OK)
+            return err;
+    }
+    s->append.deadline_ns = s->deadline_ns;
+    err = kp__append_try(&s->p->accumulator, &s->append);
+    if (err == KP_PENDING) {
+        s->ticket = s->append.ticket;
+        return err;
+    }
+    s->result = s->append.result;
+    s->index = s->append.index;
+    return err;
+}
+
+kp_err kp__send_give_up(struct send *s)
+{
+    if (s->step == SEND_APPEND)
+        return kp__append_give_up(&s->p->accumulator, &s->append);
+    drop_wait(s);
+    return KP_EMETADATA;
+}
+
+/* -- waiting -- */
+
+static int64_t longest_wait_ns(const struct kp_producer *p,
+                               const kp_record *r)
+{
+    int64_t ns = p->settings.max_block_ns;
+
+    if (r->max_wait_ms > 0 && kp__ms_to_ns(r->max_wait_ms) < ns)
+        ns = kp__ms_to_ns(r->max_wait_ms);
+    return ns;
+}
+
+/* Sleep on the ticket; false: the deadline has passed. */
+static bool wait_on(struct send *s)
+{
+    bool topic = s->step == SEND_TOPIC;
+    int64_t began_ns;
+    bool in_time;
+
+    if (s->ticket.word == NULL)
+        return true;
+    began_ns = kp__now_ns(&s->p->clock);
+    in_time = kp__ticket_wait(&s->ticket);
+    if (topic) {
+        /* Relay: publishing wakes two, and each wakes two more. */
+        kp__wake(s->ticket.word, 2);
+        kp__metrics_add_metadata_wait_ns(
+            s->p->metrics, kp__now_ns(&s->p->clock) - began_ns);
+    }
+    return in_time;
+}
+
+/* The slow half: something must be waited for. */
+static kp_err send_waiting(struct send *s)
+{
+    kp_err err = KP_PENDING;
+
+    if (s->deadline_ns == 0)
+        s->deadline_ns =
+            kp__ns_add(kp__now_ns(&s->p->clock),
+                       longest_wait_ns(s->p, s->record));
+    s->ticket.deadline_ns = s->deadline_ns;
+    while (err == KP_PENDING) {
+        if (!wait_on(s)) {
+            /* What came in the last moment counts. */
+            err = kp__send_try(s);
+            if (err == KP_PENDING)
+                return kp__send_give_up(s);
+            return err;
+        }
+        err = kp__send_try(s);
+    }
+    return err;
+}
+
+static void log_refusal(struct kp_producer *p, const struct send *s,
+                        kp_err err)
+{
+    char topic[128];
+
+    if (err == KP_EBUFFER || err == KP_EMETADATA || p->log != NULL) {
+        kp__str_escape(topic, sizeof(topic), s->name,
+                       s->name != NULL ? s->name_size : 0);
+        kp__log_limited(p->log, &p->refused_limit, REFUSED_LINE_EVERY_NS,
+                        KP_LOG_WARN, "send",
+                        "a record for topic \"%s\" was refused: %s (%s)",
+                        topic, kp_err_name(err), kp_err_text(err));
+    }
+}
+
+/* `deadline_ns` 0: by the record's own limit. */
+static kp_err send_one(struct kp_producer *p, const kp_record *r,
+                       kp_future *future, int64_t *deadline_ns)
+{
+    struct send s;
+    kp_err err;
+
+    s.name = NULL;
+    s.name_size = 0;
+    s.wait = NULL;
+    s.deadline_ns = *deadline_ns;
+    memset(&s.append.waiter, 0, sizeof(s.append.waiter));
+    err = kp__send_begin(&s, p, r, future != NULL);
+    if (KP_LIKELY(err == KP_OK))
+        err = kp__send_try(&s);
+    if (KP_UNLIKELY(err == KP_PENDING))
+        err = send_waiting(&s);
+    *deadline_ns = s.deadline_ns;
+    if (KP_LIKELY(err == KP_OK)) {
+        if (future != NULL)
+            kp__future_take(future, s.result, s.index, r->tag);
+        return KP_OK;
+    }
+    drop_wait(&s);
+    if (future != NULL)
+        kp__future_refuse(future, err, r != NULL ? r->tag : NULL);
+    if (p != NULL && err != KP_EFORK)
+        log_refusal(p, &s, err);
+    return err;
+}
+
+kp_err kp_send(kp_producer *p, const kp_record *r, kp_future *future)
+{
+    int64_t deadline_ns = 0;
+
+    return send_one(p, r, future, &deadline_ns);
+}
+
+kp_err kp_send_many(kp_producer *p, const kp_record *records, size_t count,
+                    kp_future *futures, size_t *taken)
+{
+    int64_t deadline_ns = 0;
+    kp_err err = KP_OK;
+    size_t i;
+
+    if (p == NULL || (records == NULL && count > 0))
+        err = KP_EINVAL;
+    for (i = 0; i < count && err == KP_OK; i++)
+        err = send_one(p, &records[i], futures != NULL ? &futures[i] : NULL,
+                       &deadline_ns);
+    if (err != KP_OK && i > 0)
+        i--;
+    if (taken != NULL)
+        *taken = i;
+    for (size_t j = i; futures != NULL && j < count; j++)
+        kp__future_refuse(&futures[j], err,
+                          records != NULL ? records[j].tag : NULL);
+    return err;
+}
