@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Every combination of acks, codec, partitioner and form of record with 1,000
+# records each: 600,000 records, read back by kcat, by Kafka's own classes
+# (which also say where Java would have put each key) and by Kafka's log dump.
+# limit: 180
+# shellcheck shell=bash disable=SC1091
+. "$KP_IT/lib/test.sh"
+
+must topic_create matrix 6 1 retention.ms=-1
+must timeout 120 "$BIN/kp_matrix" "$(bootstrap)" matrix 1000 \
+    "$T/matrix.journal" >"$T/matrix.out"
+cat "$T/matrix.out"
+# acks=0 may still be on its way when the producer is closed
+until_true 10 holds matrix 600000 || fail "$(admin offsets matrix)"
+check_topic matrix matrix --all-acked --all-found

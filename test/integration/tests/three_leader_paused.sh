@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The leader is stopped, so that its socket stays open and nothing answers,
+# and continued after its partitions have moved.
+# limit: 90
+# shellcheck shell=bash disable=SC1091
+. "$KP_IT/lib/test.sh"
+
+event() {
+    victim=$(leader_of paused 0)
+    node_pause "$victim"
+    sleep 5
+    node_go_on "$victim"
+    until_true 30 in_sync paused 3 || fail "no full ISR"
+}
+
+must topic_create paused 6 3
+under_load paused event
+check_topic paused "$LOADS" --retried --all-acked
+at_least "interruption in ms" "$(finding gap 0 | cut -d' ' -f3)" 300
