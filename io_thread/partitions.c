@@ -39,7 +39,6 @@ struct sender_node *kp__sn_get(struct io_thread *io, struct node *n)
     void **slot = kp__node_slot(n);
     struct sender_node *sn = *slot;
 
-    (void)io;
     if (sn != NULL)
         return sn;
     sn = kp__zalloc(sizeof(*sn));
@@ -50,6 +49,8 @@ struct sender_node *kp__sn_get(struct io_thread *io, struct node *n)
     kp__list_init(&sn->led);
     kp__node_init(&sn->link);
     sn->unreachable = kp__client_is_unreachable(n);
+    sn->next = io->nodes;
+    io->nodes = sn;
     *slot = sn;
     return sn;
 }
@@ -229,4 +230,10 @@ static void free_topic(void *arg, struct topic *t)
 void kp__partitions_free(struct io_thread *io)
 {
     kp__topics_each(io->p->topics, free_topic, io);
+    while (io->nodes != NULL) {
+        struct sender_node *sn = io->nodes;
+
+        io->nodes = sn->next;
+        kp__free(sn);
+    }
 }

@@ -34,6 +34,7 @@ enum standing {
 
 struct sender_node {
     struct node *node;
+    struct sender_node *next;   /* io->nodes */
     struct list ready;          /* sender_partition.link, in arrival order */
     struct list_node link;      /* io->nodes_with_data while ready is not empty */
     struct list led;            /* sender_partition.led_link: partitions it leads */
@@ -85,6 +86,7 @@ struct io_thread {
     /* planning */
     struct list standing[STANDING_COUNT]; /* all but READY, which is per node */
     struct list nodes_with_data;
+    struct sender_node *nodes; /* all there are */
     struct list active;
     struct heap timers;    /* sender_partition.timer */
     struct heap deadlines; /* sender_partition.deadline */

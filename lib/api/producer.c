@@ -210,7 +210,7 @@ static kp_err close_result(struct kp_producer *p, kp_error *error)
     return err;
 }
 
-static struct op *post_close(struct kp_producer *p, int64_t timeout_ms)
+struct op *kp__close_begin(struct kp_producer *p, int64_t timeout_ms)
 {
     uint32_t life = LIFE_OPEN;
     struct op *op = kp__op_create(OP_CLOSE, NULL, 0);
@@ -226,7 +226,7 @@ static struct op *post_close(struct kp_producer *p, int64_t timeout_ms)
 
 static kp_err close_from_callback(struct kp_producer *p, kp_error *error)
 {
-    struct op *op = post_close(p, 0);
+    struct op *op = kp__close_begin(p, 0);
 
     if (op == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
@@ -249,7 +249,7 @@ kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
         return err;
     if (atomic_load(&p->life) == LIFE_STOPPED)
         return close_result(p, error);
-    op = post_close(p, timeout_ms);
+    op = kp__close_begin(p, timeout_ms);
     if (op == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
                              "kp_close: no memory");

@@ -14,6 +14,9 @@ bool kp__producer_post(struct kp_producer *p, enum op_kind kind,
 /* Post op (the caller keeps its own reference) and see that it is served even if
  * the I/O thread has just ended. */
 void kp__producer_post_op(struct kp_producer *p, struct op *op);
+/* The half of kp_close that does not wait: take no more, post the op that the I/O
+ * thread answers when everything is reported.  NULL: no memory. */
+struct op *kp__close_begin(struct kp_producer *p, int64_t timeout_ms);
 /* The failures that nobody watched since the last call: KP_OK, or the first one's
  * err with a text in `error`. */
 kp_err kp__producer_take_unwatched(struct kp_producer *p, kp_error *error);

@@ -74,6 +74,8 @@ struct batch {
     struct list_node link; /* queue->batches */
     enum batch_place place;
     enum batch_fate fate;
+    size_t ready_size; /* wire_size, copied under the lock when READY: wire_size
+                          itself is the claimant's while it compresses */
     bool abandoned; /* completed while COMPRESSING: the claimant gives the bytes
                        back, and the place says so no more */
 

@@ -243,8 +243,9 @@ static bool fits(const struct buffer_pool *p, const struct cost *c)
     }
     stuck -= stuck < c->small * CHUNK_SMALL_SIZE ? stuck
                                                  : c->small * CHUNK_SMALL_SIZE;
-    /* What is resident must not pass the total either. */
-    return p->used + c->total + stuck <= p->total;
+    /* What is resident must not pass the total either, by more than the rest of a
+     * block that this grant alone is served from. */
+    return p->used == 0 || p->used + c->total + stuck <= p->total;
 }
 
 static struct pool_waiter *head(const struct buffer_pool *p, int line)
@@ -521,23 +522,35 @@ static void signal_retries(struct list *l)
     drop_retries(l);
 }
 
+/* What was given back to the system: its blocks can be had again. */
+static void end_doomed(struct buffer_pool *p, struct doomed *d)
+{
+    kp__doomed_end(&p->arena, d);
+    free_batches(d->batches);
+    d->batches = NULL;
+}
+
 /* The end of every call that may have made room. */
 static void serve_and_unlock(struct buffer_pool *p)
 {
     _Atomic uint32_t *words[WAKES_AT_ONCE];
+    struct doomed doomed = {0};
     struct list retries;
     size_t n;
 
     kp__list_init(&retries);
     for (;;) {
+        kp__chunks_revive(&p->arena, &doomed, false);
         n = serve(p, words);
         if (n < WAKES_AT_ONCE)
             take_retries(p, &retries);
         update_pressure(p);
+        make_room(p, &doomed);
         kp__mutex_unlock(&p->lock);
         for (size_t i = 0; i < n; i++)
             kp__wake(words[i], 1);
-        if (n < WAKES_AT_ONCE)
+        end_doomed(p, &doomed);
+        if (n < WAKES_AT_ONCE && doomed.blocks == NULL)
             break;
         kp__mutex_lock(&p->lock);
     }
@@ -592,9 +605,7 @@ static enum pool_answer finish_grant(struct buffer_pool *p,
     bool ok = true;
     struct batch *kept = w->grant.batch;
 
-    kp__doomed_end(&p->arena, &w->doomed);
-    free_batches(w->doomed.batches);
-    w->doomed.batches = NULL;
+    end_doomed(p, &w->doomed);
     if (w->extent_bytes > 0) {
         w->grant.data = kp__extent_map(w->extent_bytes,
                                        cost_of(p, &w->need).extent);
@@ -650,7 +661,9 @@ static enum pool_answer ask(struct buffer_pool *p, struct pool_waiter *w,
         return finish_grant(p, w, out);
     }
     if (!may_wait) {
-        p->refused = true;
+        /* Sealing what lingers elsewhere would not help against the share. */
+        if (!is_restricted(p, w->queue) || share_allows(p, c.total))
+            p->refused = true;
         update_pressure(p);
         kp__mutex_unlock(&p->lock);
         return POOL_FULL;
@@ -712,8 +725,7 @@ void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
         refund(p, w, true);
     }
     serve_and_unlock(p);
-    kp__doomed_end(&p->arena, &w->doomed);
-    free_batches(w->doomed.batches);
+    end_doomed(p, &w->doomed);
     kp__free(kept);
 }
 
@@ -950,7 +962,8 @@ void kp__pool_note_exhausted(struct buffer_pool *p)
 void kp__pool_check(struct buffer_pool *p)
 {
     kp__mutex_lock(&p->lock);
-    KP_CHECK(p->used + idle_bytes(p) <= p->total || p->used > p->limit);
+    KP_CHECK(p->used + idle_bytes(p) <= p->total + CHUNK_SIZE ||
+             p->used > p->limit);
     KP_CHECK(p->waiting[LINE_OPEN] == 0 ||
              p->line_wanted[LINE_OPEN] > 0);
     KP_CHECK(p->unreachable_bytes <= p->used);

@@ -141,8 +141,10 @@ bool kp__queue_finish(struct partition_queue *q, struct batch *b)
     abandoned = b->abandoned;
     if (q->accumulator->compresses)
         note_ratio(q, b);
-    if (!abandoned)
+    if (!abandoned) {
         kp__batch_move(b, PLACE_READY);
+        b->ready_size = b->wire_size;
+    }
     kp__mutex_unlock(&q->lock);
     if (abandoned)
         kp__batch_release_abandoned(b);
@@ -197,7 +199,7 @@ static void view_of(const struct partition_queue *q, const struct batch *b,
     out->head_created_ns = b->created_ns;
     out->head_deadline_ns = b->deadline_ns;
     out->head_wire_size =
-        b->place >= PLACE_READY ? b->wire_size : b->raw_size;
+        b->place >= PLACE_READY ? b->ready_size : b->raw_size;
     out->head_ordinal = b->ordinal;
     out->batch_count = q->batch_count;
 }
@@ -272,6 +274,7 @@ void kp__queue_put_back(struct partition_queue *q, struct batch *b)
 
     kp__mutex_lock(&q->lock);
     kp__batch_move(b, PLACE_READY);
+    b->ready_size = b->wire_size;
     at = q->batches.head.next;
     while (at != &q->batches.head && !comes_after(batch_of(at), b))
         at = at->next;
