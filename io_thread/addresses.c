@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* addresses.c - from a name to a socket: look-ups, and one address after another.
- * I/O thread only.
+/* addresses.c - from a name to a socket: look-ups, and one address after
+ * another. I/O thread only.
  *
- * An attempt looks the name up anew and tries every address it has, each with the
- * whole set-up time, before it has failed.  If the name server does not answer,
- * the addresses known before are tried.  Kafka: ClusterConnectionStates, with
- * client.dns.lookup. */
+ * An attempt looks the name up anew and tries every address it has, each with
+ * the whole set-up time, before it has failed.  If the name server does not
+ * answer, the addresses known before are tried.  Kafka:
+ * ClusterConnectionStates, with client.dns.lookup. */
 #include <string.h>
 
 #include "io_thread/client.h"
@@ -38,8 +38,7 @@ static bool start(struct node *n)
         connect_failed(n, sys_errno);
         return false;
     }
-    sys_errno = c->env.poller->add(c->poller, n->transport, ops, POLL_WRITE,
-                                   n);
+    sys_errno = c->env.poller->add(c->poller, n->transport, ops, POLL_WRITE, n);
     if (sys_errno != 0) {
         ops->close(n->transport);
         n->transport = NULL;
@@ -143,6 +142,18 @@ static void fall_back(struct node *n)
     kp__addresses_next(n);
 }
 
+/* The look-up is over; its answer is still lent until ops->end. */
+static struct resolve *release(struct node *n)
+{
+    struct resolve *r = n->resolve;
+
+    n->resolve = NULL;
+    kp__list_remove(&n->resolve_link);
+    if (r != NULL)
+        n->client->lookups--;
+    return r;
+}
+
 /* True if the look-up is done; then the attempt has gone on. */
 static bool take(struct node *n)
 {
@@ -152,12 +163,11 @@ static bool take(struct node *n)
     const char *text = "";
     size_t count = 0;
     kp_err err = KP_OK;
-    struct resolve *r = n->resolve;
+    struct resolve *r;
 
-    if (!ops->poll(r, &addresses, &names, &count, &err, &text))
+    if (!ops->poll(n->resolve, &addresses, &names, &count, &err, &text))
         return false;
-    n->resolve = NULL;
-    kp__list_remove(&n->resolve_link);
+    r = release(n);
     if (err == KP_OK && count == 0)
         err = KP_ERESOLVE;
     if (err != KP_OK) {
@@ -176,26 +186,38 @@ static bool take(struct node *n)
     return true;
 }
 
-void kp__addresses_find(struct node *n)
+/* It is the node's turn: begin, and look at once, for a number needs no
+ * thread. */
+static void look_up(struct node *n)
 {
     struct network_client *c = n->client;
     const struct resolver_ops *ops = c->env.resolver;
-    bool canonical = n->seed &&
-                     c->settings->dns_lookup == DNS_RESOLVE_CANONICAL;
+    bool canonical =
+        n->seed && c->settings->dns_lookup == DNS_RESOLVE_CANONICAL;
 
-    kp__connection_move(n, CONNECTION_RESOLVING);
-    n->setup_deadline_ns = kp__connection_setup_deadline(n);
     n->resolve = ops->begin(ops->arg, n->host, n->port, canonical, c->wakeup);
     if (n->resolve == NULL) {
+        (void)release(n);
         kp__node_fail_text(n, KP_ERESOLVE,
                            "%.100s: no memory or thread to look its name up",
                            n->name);
         fall_back(n);
         return;
     }
+    c->lookups++;
+    (void)take(n);
+}
+
+void kp__addresses_find(struct node *n)
+{
+    struct network_client *c = n->client;
+
+    kp__connection_move(n, CONNECTION_RESOLVING);
+    n->setup_deadline_ns = kp__connection_setup_deadline(n);
     kp__list_push_back(&c->resolving, &n->resolve_link);
-    if (!take(n)) /* a number needs no look-up */
-        kp__connection_arm(n);
+    kp__connection_arm(n);
+    if (c->lookups < LOOKUPS_MAX)
+        look_up(n);
 }
 
 void kp__addresses_poll(struct network_client *c)
@@ -204,21 +226,22 @@ void kp__addresses_poll(struct network_client *c)
 
     for (; link != NULL; link = next) {
         struct node *n = KP_CONTAINER(link, struct node, resolve_link);
-        /* take() may begin another look-up, which goes to the end of the list,
-         * and ends none but its own */
+        /* what ends here may begin another look-up, which goes to the end of
+         * the list, and ends none but its own */
         next = kp__list_next(&c->resolving, link);
-        (void)take(n);
+        if (n->resolve != NULL)
+            (void)take(n);
+        else if (c->lookups < LOOKUPS_MAX)
+            look_up(n);
     }
 }
 
 void kp__addresses_cancel(struct node *n)
 {
-    if (n->resolve == NULL)
-        return;
-    if (!n->client->abandoned)
-        n->client->env.resolver->end(n->resolve);
-    n->resolve = NULL;
-    kp__list_remove(&n->resolve_link);
+    struct resolve *r = release(n);
+
+    if (r != NULL)
+        n->client->env.resolver->end(r);
 }
 
 void kp__addresses_late(struct node *n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* choose.c - which node can take a request, and whether any can be reached.  I/O
- * thread only.  Kafka: NetworkClient.leastLoadedNode. */
+/* choose.c - which node can take a request, and whether any can be reached.
+ * I/O thread only.  Kafka: NetworkClient.leastLoadedNode. */
 #include "io_thread/client.h"
 #include "lib/base/wait.h"
 
@@ -82,10 +82,10 @@ void kp__client_connect(struct network_client *c, struct node *n,
 /* -- the least loaded -- */
 
 struct candidates {
-    struct node *ready;    /* fewest requests */
-    struct node *pending;  /* connecting; the newest */
-    struct node *idle;     /* can be tried now; longest not tried */
-    struct node *resting;  /* backing off; first to end it */
+    struct node *ready;   /* fewest requests */
+    struct node *pending; /* connecting; the newest */
+    struct node *idle;    /* can be tried now; longest not tried */
+    struct node *resting; /* backing off; first to end it */
 };
 
 static void consider(struct candidates *best, struct node *n, int64_t now_ns,
@@ -97,8 +97,7 @@ static void consider(struct candidates *best, struct node *n, int64_t now_ns,
              n->request_count < best->ready->request_count))
             best->ready = n;
     } else if (n->state != CONNECTION_NONE) {
-        if (best->pending == NULL ||
-            n->attempt_ns > best->pending->attempt_ns)
+        if (best->pending == NULL || n->attempt_ns > best->pending->attempt_ns)
             best->pending = n;
     } else if (n->next_attempt_ns <= now_ns) {
         if (best->idle == NULL || n->attempt_ns < best->idle->attempt_ns)
@@ -109,10 +108,18 @@ static void consider(struct candidates *best, struct node *n, int64_t now_ns,
     }
 }
 
+/* While only bootstrap addresses are listed, a broker of before that is there
+ * again (somebody had records for it) is as good as they are. */
+static bool may_choose(const struct network_client *c, const struct node *n)
+{
+    return n->listed || (c->bootstrapping && n->state == CONNECTION_READY);
+}
+
 static bool any_ready(const struct network_client *c)
 {
     for (size_t i = 0; i < c->node_count; i++)
-        if (c->nodes[i]->listed && c->nodes[i]->state == CONNECTION_READY)
+        if (may_choose(c, c->nodes[i]) &&
+            c->nodes[i]->state == CONNECTION_READY)
             return true;
     return false;
 }
@@ -142,7 +149,7 @@ struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns)
     first = kp__rng_below(&c->rng, (uint32_t)c->node_count);
     for (size_t i = 0; i < c->node_count; i++) {
         struct node *n = c->nodes[(first + i) % c->node_count];
-        if (n->listed)
+        if (may_choose(c, n))
             consider(&best, n, now_ns, max_in_flight(c));
     }
     if (best.ready == NULL && !any_ready(c))
@@ -166,6 +173,16 @@ static bool none_reachable(const struct network_client *c)
     for (size_t i = 0; i < c->node_count; i++)
         if (c->nodes[i]->listed && !c->nodes[i]->unreachable)
             return false;
+    return true;
+}
+
+bool kp__choose_all_too_old(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        const struct node *n = c->nodes[i];
+        if (n->listed && (!n->unreachable || n->error != KP_ENOTSUP))
+            return false;
+    }
     return true;
 }
 

@@ -25,6 +25,7 @@
 #define WRITE_BURST (4 * 1024 * 1024)
 #define IOV_BATCH 1024                      /* Linux's IOV_MAX */
 #define NODES_MAX 20000
+#define LOOKUPS_MAX 16 /* at a time: each is a thread */
 #define LOG_INTERVAL_NS (10 * KP_NS_PER_SEC)
 /* A connection that is not there after so long: ask another node as well. */
 #define SECOND_TRY_NS KP_NS_PER_SEC
@@ -37,8 +38,8 @@ enum connection_state {
     CONNECTION_READY
 };
 
-/* Why a connection is to end when nothing runs on it any more; a callback may ask
- * for it in the middle of reading, so it is done in kp__client_timers. */
+/* Why a connection is to end when nothing runs on it any more; a callback may
+ * ask for it in the middle of reading, so it is done in kp__client_timers. */
 enum doom {
     DOOM_NONE,
     DOOM_LEAVE,  /* not in the newest metadata: close when nothing is on it */
@@ -68,7 +69,7 @@ struct node {
     uint32_t metadata_serial; /* of the last answer that named it */
 
     /* its addresses */
-    struct resolve *resolve;
+    struct resolve *resolve; /* NULL while RESOLVING: waits for its turn */
     struct address *addresses;
     size_t address_count, address_at;
     size_t addresses_left; /* not tried yet in this attempt */
@@ -92,7 +93,7 @@ struct node {
     struct list_node doom_link;    /* client->doomed */
     struct list_node resolve_link; /* client->resolving */
     int16_t handshake_version;
-    bool handshake_plain; /* begin with version 0: the last attempt was cut off */
+    bool handshake_plain;   /* begin with version 0: the last was cut off */
     bool handshake_refused; /* the reason stands in `error` */
 
     /* attempts */
@@ -133,9 +134,8 @@ struct network_client {
     int32_t next_bootstrap_id;
     bool bootstrapping;   /* only the bootstrap addresses may be chosen */
     bool had_metadata;    /* some broker has been reached and listed others */
-    bool misrouted;       /* a broker said REBOOTSTRAP_REQUIRED in a handshake */
+    bool misrouted;       /* a handshake was answered REBOOTSTRAP_REQUIRED */
     bool status_set;      /* a cluster status stands */
-    bool abandoned;       /* in a forked child */
     char *cluster_id;
     int32_t next_correlation;
     uint32_t request_count, connections;
@@ -145,7 +145,8 @@ struct network_client {
     struct heap deadlines; /* request.deadline */
     struct list writable;  /* nodes with something to write, not blocked */
     struct list doomed;
-    struct list resolving;
+    struct list resolving; /* whose look-up runs or waits for its turn */
+    uint32_t lookups;      /* that run */
     struct list refused;   /* requests that send could not take */
     struct iovec scratch[IOV_BATCH];
 };
@@ -205,14 +206,16 @@ int64_t kp__connection_setup_deadline(struct node *n);
 /* -- choose.c -- */
 /* Say whether any broker can be reached, if that has changed. */
 void kp__choose_status(struct network_client *c, const struct node *failed);
+/* Every broker was reached last, and speaks no versions that we do. */
+bool kp__choose_all_too_old(const struct network_client *c);
 
 /* -- stream.c -- */
 /* What the poller said of a node's socket.  `answers` is added to. */
 void kp__stream_event(struct node *n, uint32_t events, uint32_t *answers);
 /* Read and judge until there is nothing more, READ_BURST, or the end. */
 void kp__stream_read(struct node *n, uint32_t *answers);
-/* Write until there is nothing more, WRITE_BURST, or the socket is full.  Returns
- * whether a byte left. */
+/* Write until there is nothing more, WRITE_BURST, or the socket is full.
+ * Returns whether a byte left. */
 bool kp__stream_write(struct node *n);
 /* There is something to write. */
 void kp__stream_wake(struct node *n);
@@ -240,7 +243,7 @@ void kp__handshake_begin(struct node *n);
 void kp__handshake_cut(struct node *n);
 
 /* -- request.c -- */
-/* Fill in size and correlation id, and collect the pieces.  KP_OK, KP_ENOMEM. */
+/* Fill in size and correlation id, collect the pieces.  KP_OK, KP_ENOMEM. */
 kp_err kp__request_seal(struct request *r, int32_t correlation_id);
 int32_t kp__client_next_correlation(struct network_client *c);
 

@@ -78,16 +78,18 @@ void kp__complete(struct io_thread *io, struct sender_partition *sp,
                   int64_t base_offset, int64_t append_time_ms,
                   const char *text)
 {
-    struct outcome o = {
+    struct ledger_entry *e;
+    struct outcome o;
+
+    /* First: a batch that was never looked at has no certainty before it. */
+    kp__register(io, sp, b);
+    o = (struct outcome){
         .err = err,
         .cause = cause == err ? KP_OK : cause,
         .stored = b->certainty,
         .base_offset = base_offset,
         .append_time_ms = append_time_ms,
     };
-    struct ledger_entry *e;
-
-    kp__register(io, sp, b);
     b->fate = FATE_COMPLETED;
     count_errors(io, sp, b, err);
     e = io->settings->idempotence && b->base_sequence >= 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* connection.c - the life of a node's connection.  I/O thread only.
  *
- * Invariant: a node has a transport exactly while it is CONNECTING, HANDSHAKE or
- * READY, a look-up exactly while it is RESOLVING, and requests only in the last
- * two.  Kafka: ClusterConnectionStates. */
+ * Invariant: a node has a transport exactly while it is CONNECTING, HANDSHAKE
+ * or READY, a look-up exactly while it is RESOLVING, and requests only in the
+ * last two.  Kafka: ClusterConnectionStates. */
 #include <string.h>
 
 #include "io_thread/backoff.h"
@@ -13,8 +13,8 @@
 #define STATES (CONNECTION_READY + 1)
 static const bool allowed[STATES][STATES] = {
     [CONNECTION_NONE] = {[CONNECTION_RESOLVING] = true},
-    [CONNECTION_RESOLVING] = {[CONNECTION_CONNECTING] = true,
-                              [CONNECTION_NONE] = true},
+    [CONNECTION_RESOLVING] =
+        {[CONNECTION_CONNECTING] = true, [CONNECTION_NONE] = true},
     [CONNECTION_CONNECTING] = {[CONNECTION_CONNECTING] = true,
                                [CONNECTION_HANDSHAKE] = true,
                                [CONNECTION_NONE] = true},
@@ -41,8 +41,8 @@ int64_t kp__connection_setup_deadline(struct node *n)
 
     return kp__ns_add(n->client->now_ns,
                       kp__backoff_ns(s->setup_timeout_ns,
-                                     s->setup_timeout_max_ns,
-                                     n->setup_failures, &n->client->rng));
+                                     s->setup_timeout_max_ns, n->setup_failures,
+                                     &n->client->rng));
 }
 
 /* -- timers -- */
@@ -195,18 +195,19 @@ void kp__connection_ready(struct node *n)
 static void drop_transport(struct node *n)
 {
     struct network_client *c = n->client;
+    struct transport *t = n->transport;
 
-    if (n->transport == NULL)
+    if (t == NULL)
         return;
     if (kp__connection_is_up(n)) {
         c->connections--;
-        kp__metrics_record(c->metrics, SENSOR_CONNECTIONS_CLOSED, 1,
-                           c->now_ns);
+        kp__metrics_record(c->metrics, SENSOR_CONNECTIONS_CLOSED, 1, c->now_ns);
     }
-    if (!c->abandoned)
-        c->env.poller->remove(c->poller, n->transport, c->env.transport);
-    c->env.transport->close(n->transport);
+    c->env.poller->remove(c->poller, t, c->env.transport);
+    /* First forgotten, then closed: the child of a fork in between must not close
+     * whatever has that number by then. */
     n->transport = NULL;
+    c->env.transport->close(t);
     n->watched = 0;
     n->generation++;
     n->write_blocked = false;
@@ -225,9 +226,9 @@ static void drop_transport(struct node *n)
 static void back_off(struct node *n)
 {
     const struct settings *s = n->client->settings;
-    int64_t ns = kp__backoff_ns(s->reconnect_backoff_ns,
-                                s->reconnect_backoff_max_ns, n->failures,
-                                &n->client->rng);
+    int64_t ns =
+        kp__backoff_ns(s->reconnect_backoff_ns, s->reconnect_backoff_max_ns,
+                       n->failures, &n->client->rng);
 
     if (ns < KP_NS_PER_MS)
         ns = KP_NS_PER_MS;
@@ -245,8 +246,8 @@ static void down(struct node *n)
     c->events.node_down(c->events.arg, n, n->error);
 }
 
-/* A broker whose own address for itself leads nowhere is the commonest mistake in
- * setting one up. */
+/* A broker whose own address for itself leads nowhere is the commonest
+ * mistake in setting one up. */
 static const char *hint(const struct node *n)
 {
     return n->id >= 0 && !n->was_ready && n->error != KP_ENOTSUP

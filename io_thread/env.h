@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* env.h - everything about the world that the I/O thread is given, so that a test
- * can be the world: time, chance, sockets, names.
+/* env.h - everything about the world that the I/O thread is given, so that a
+ * test can be the world: time, chance, sockets, names.
  *
  * All of it is called by the I/O thread only, except `wake`. */
 #ifndef KP_IO_ENV_H
@@ -23,8 +23,8 @@ enum io_result { IO_DONE, IO_AGAIN, IO_CLOSED, IO_ERROR };
 /* One byte stream; the TCP one is transport_tcp.c. */
 struct transport;
 struct transport_ops {
-    /* Begin to connect.  *out is written on KP_OK only; KP_ECONNECT with the errno
-     * value in *sys_errno.  EMFILE and friends are KP_ECONNECT too. */
+    /* Begin to connect.  *out is written on KP_OK only; KP_ECONNECT with the
+     * errno value in *sys_errno.  EMFILE and friends are KP_ECONNECT too. */
     kp_err (*connect)(void *arg, const struct address *to, int32_t send_buffer,
                       int32_t receive_buffer, int64_t user_timeout_ns,
                       struct transport **out, int *sys_errno);
@@ -57,21 +57,23 @@ struct poller_ops {
                   const struct transport_ops *ops, uint32_t want, void *owner);
     void (*remove)(struct poller *p, struct transport *t,
                    const struct transport_ops *ops);
-    /* Wait until deadline_ns (by now_ns) at most; returns how many events.  Clears
-     * the wake-up.  EINTR is an early return of 0. -1: the poller is broken. */
+    /* Wait until deadline_ns (by now_ns) at most; returns how many events.
+     * Clears the wake-up.  EINTR is an early return of 0. -1: the poller is
+     * broken. */
     int (*wait)(struct poller *p, int64_t now_ns, int64_t deadline_ns,
                 struct poll_event *out, int max);
     void *arg;
 };
 
-/* Name look-up, on a helper thread for the system's (lib/helper/resolve).  A test's
- * own is its `struct resolve` under another name. */
+/* Name look-up; the system's is lib/helper/resolve.  What a struct resolve holds
+ * is the resolver's own affair. */
 struct resolver_ops {
     /* Begin; the wake-up is set when it is done.  NULL: no memory or thread. */
     struct resolve *(*begin)(void *arg, const char *host, uint16_t port,
                              bool canonical, struct wakeup *wakeup);
-    /* False: not done. Else *count addresses (owned by the look-up until end), or
-     * err KP_ERESOLVE and a text; canonical: also the canonical names. */
+    /* False: not done. Else *count addresses (owned by the look-up until
+     * end), or err KP_ERESOLVE and a text; canonical: also the canonical
+     * names. */
     bool (*poll)(struct resolve *r, const struct address **addresses,
                  const char *const **names, size_t *count, kp_err *err,
                  const char **text);

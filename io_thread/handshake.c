@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handshake.c - the first exchange on a connection: which versions of which APIs
- * does this broker speak?  I/O thread only.
+/* handshake.c - the first exchange on a connection: which versions of which
+ * APIs does this broker speak?  I/O thread only.
  *
- * ApiVersions is asked in our highest version.  A broker that does not know it
- * says UNSUPPORTED_VERSION in the layout of version 0, with the range it knows if
- * it is new enough: then once more on the same connection.  A peer that hangs up
- * or stays silent is asked in version 0 on the next connection.  Kafka:
- * NetworkClient.handleApiVersionsResponse, KIP-511; cluster check: KIP-1242. */
+ * ApiVersions is asked in our highest version.  A broker that does not know
+ * it says UNSUPPORTED_VERSION in the layout of version 0, with the range it
+ * knows if it is new enough: then once more on the same connection.  A peer
+ * that hangs up or stays silent is asked in version 0 on the next
+ * connection.  Kafka: NetworkClient.handleApiVersionsResponse, KIP-511;
+ * cluster check: KIP-1242. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #define DIGITS_(x) #x
 #define DIGITS(x) DIGITS_(x)
 #define SOFTWARE_VERSION \
-    DIGITS(KP_VERSION_MAJOR) "." DIGITS(KP_VERSION_MINOR) "." DIGITS( \
-        KP_VERSION_PATCH)
+    DIGITS(KP_VERSION_MAJOR) \
+    "." DIGITS(KP_VERSION_MINOR) "." DIGITS(KP_VERSION_PATCH)
 
 static void answered(void *arg, struct request *r, enum request_end end,
                      struct reader *body, kp_err err);
@@ -40,7 +41,9 @@ static bool ask(struct node *n, int16_t version)
     kp__schema_defaults(api->request, &q);
     q.client_software_name = text_of(SOFTWARE_NAME);
     q.client_software_version = text_of(SOFTWARE_VERSION);
-    if (c->settings->cluster_check && n->id >= 0 && c->cluster_id != NULL) {
+    if (c->settings->cluster_check &&
+        c->settings->recovery == RECOVERY_REBOOTSTRAP && n->id >= 0 &&
+        c->cluster_id != NULL) {
         q.cluster_id = text_of(c->cluster_id);
         q.node_id = n->id;
     }
@@ -103,10 +106,10 @@ static void take_range(struct node *n, const struct api_version *v)
         return; /* named twice: the first counts */
     range->broker_min = v->min_version;
     range->broker_max = v->max_version;
-    range->min = v->min_version > api->min_version ? v->min_version
-                                                   : api->min_version;
-    range->max = v->max_version < api->max_version ? v->max_version
-                                                   : api->max_version;
+    range->min =
+        v->min_version > api->min_version ? v->min_version : api->min_version;
+    range->max =
+        v->max_version < api->max_version ? v->max_version : api->max_version;
     if (range->max < range->min)
         range->max = -1;
 }
@@ -122,7 +125,7 @@ static void take_ranges(struct node *n, const struct api_versions_response *a)
 }
 
 /* Without these two nothing can be done with it. */
-static bool usable(struct node *n, int16_t key)
+static bool usable(struct node *n, int16_t key, const char *name)
 {
     const struct version_range *v = &n->versions[kp__api_place(key)];
     const struct api *api = kp__api(key);
@@ -133,13 +136,12 @@ static bool usable(struct node *n, int16_t key)
         kp__node_fail_text(n, KP_ENOTSUP,
                            "%.100s: does not speak %s; we speak versions "
                            "%d-%d",
-                           n->name, api->name, api->min_version,
-                           api->max_version);
+                           n->name, name, api->min_version, api->max_version);
     else
         kp__node_fail_text(n, KP_ENOTSUP,
                            "%.100s: speaks %s versions %d-%d, we speak %d-%d"
                            "%s",
-                           n->name, api->name, v->broker_min, v->broker_max,
+                           n->name, name, v->broker_min, v->broker_max,
                            api->min_version, api->max_version,
                            v->broker_max < api->min_version
                                ? "; it is older than Kafka 0.11"
@@ -169,8 +171,7 @@ static void unsupported(struct node *n, struct reader *body, struct arena *a)
 
     if (n->handshake_version == 0) {
         kp__node_fail_text(n, KP_ENOTSUP,
-                           "%.100s: speaks no version of ApiVersions",
-                           n->name);
+                           "%.100s: speaks no version of ApiVersions", n->name);
         refuse(n);
         return;
     }
@@ -182,7 +183,8 @@ static void accepted(struct node *n, struct request *r,
                      const struct api_versions_response *response)
 {
     take_ranges(n, response);
-    if (!usable(n, API_PRODUCE) || !usable(n, API_METADATA)) {
+    if (!usable(n, API_PRODUCE, "Produce") ||
+        !usable(n, API_METADATA, "Metadata")) {
         refuse(n);
         return;
     }

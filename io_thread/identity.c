@@ -60,6 +60,17 @@ static void id_failed(struct io_thread *io, kp_err err)
                                     io->id_failures++, &io->rng);
 }
 
+static void id_answered(struct io_thread *io,
+                        const struct init_producer_id_response *answer)
+{
+    if (answer->error_code != 0)
+        id_failed(io, answer->error_code);
+    else if (answer->producer_id < 0 || answer->producer_epoch < 0)
+        id_failed(io, KP_EPROTO);
+    else
+        id_arrived(io, answer);
+}
+
 static void id_done(void *arg, struct request *r, enum request_end end,
                     struct reader *body, kp_err err)
 {
@@ -79,12 +90,9 @@ static void id_done(void *arg, struct request *r, enum request_end end,
                                   kp__api_flexible(api, r->version),
                                   &answer)) {
         id_failed(io, KP_EPROTO);
-    } else if (answer.error_code != 0) {
-        id_failed(io, answer.error_code);
-    } else if (answer.producer_id < 0 || answer.producer_epoch < 0) {
-        id_failed(io, KP_EPROTO);
     } else {
-        id_arrived(io, &answer);
+        kp__client_throttle(io->client, r, answer.throttle_time_ms);
+        id_answered(io, &answer);
     }
     kp__arena_reset(&io->answers);
     kp__request_destroy(r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* in_flight.c - requests of a node: queued, on the wire, answered, ended.  I/O
- * thread only.
+/* in_flight.c - requests of a node: queued, on the wire, answered, ended.
+ * I/O thread only.
  *
  * Invariant: each request handed over stands in exactly one of n->queue (not
  * wholly written), n->in_flight (wholly written, expects an answer) and
- * client->refused, and its `done` is called once, when it leaves them; those of a
- * connection end in the order of sending.  Kafka: InFlightRequests. */
+ * client->refused, and its `done` is called once, when it leaves them; those
+ * of a connection end in the order of sending.  Kafka: InFlightRequests. */
 #include "io_thread/client.h"
 
 static void count(struct node *n, int by)
@@ -14,8 +14,8 @@ static void count(struct node *n, int by)
     n->client->request_count += (uint32_t)by;
 }
 
-static void finish(struct request *r, enum request_end end,
-                   struct reader *body, kp_err err)
+static void finish(struct request *r, enum request_end end, struct reader *body,
+                   kp_err err)
 {
     kp__heap_remove(&r->node->client->deadlines, &r->deadline);
     r->done(r->arg, r, end, body, err);
@@ -105,10 +105,9 @@ bool kp__requests_answer(struct node *n, const uint8_t *data, size_t size)
         return false;
     }
     if (body.failed) {
-        kp__node_fail_text(n, KP_EPROTO,
-                           "%.100s: its answer to %s cannot be read (%s)",
-                           n->name, api_name,
-                           body.what != NULL ? body.what : "malformed");
+        kp__node_fail_text(
+            n, KP_EPROTO, "%.100s: its answer to %s cannot be read (%s)",
+            n->name, api_name, body.what != NULL ? body.what : "malformed");
         return false;
     }
     check_leave(n);
@@ -201,8 +200,8 @@ void kp__requests_serve_refused(struct network_client *c)
     while ((link = kp__list_pop_front(&now)) != NULL) {
         struct request *r = KP_CONTAINER(link, struct request, link);
         c->request_count--;
-        finish(r, r->refused == KP_ENOTSUP ? REQUEST_UNSUPPORTED
-                                           : REQUEST_UNSENT,
+        finish(r,
+               r->refused == KP_ENOTSUP ? REQUEST_UNSUPPORTED : REQUEST_UNSENT,
                NULL, r->refused);
     }
 }

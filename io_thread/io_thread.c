@@ -153,10 +153,15 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
     return KP_OK;
 }
 
+/* Whose I/O thread this one is.  The state itself cannot be asked: another closer
+ * may be freeing it. */
+static _Thread_local const struct kp_producer *mine;
+
 static void *io_main(void *arg)
 {
     struct io_thread *io = arg;
 
+    mine = io->p;
     while (!io->finished) {
         kp__io_thread_wait(io);
         kp__io_thread_run_once(io, kp__now_ns(&io->env.clock));
@@ -209,18 +214,18 @@ void kp__io_thread_stop(struct kp_producer *p)
 
 bool kp__io_thread_is_me(const struct kp_producer *p)
 {
-    return p->io != NULL && p->io->threaded &&
-           pthread_equal(p->io->thread, pthread_self()) != 0;
+    return mine == p;
 }
 
 void kp__io_thread_abandon(struct kp_producer *p)
 {
-    /* The child of a fork has the sockets but not the thread: close them without a
-     * word and free what is ours. */
-    if (p->io == NULL)
+    struct io_thread *io = p->io;
+
+    if (io == NULL)
         return;
-    p->io->threaded = false;
-    io_free(p->io);
+    /* The state stays: the thread that was changing it is not here. */
+    kp__client_abandon(io->client);
+    io->env.poller->destroy(io->poller);
     p->io = NULL;
 }
 
@@ -235,6 +240,7 @@ static void judge(struct io_thread *io)
     kp__client_timers(io->client, io->now_ns);
     /* Deadlines after the answers that had already come. */
     kp__expire_due(io);
+    kp__serve_close_due(io);
 }
 
 static void plan(struct io_thread *io)

@@ -52,7 +52,8 @@ struct metadata *kp__metadata_create(const struct settings *s,
     m->last_full_ns = now_ns;
     m->next_allowed_ns = now_ns;
     m->trying_since_ns = -1;
-    m->full_due = true; /* who leads the cluster? and say so if nobody answers */
+    m->full_due =
+        true; /* who leads the cluster? and say so if nobody answers */
     return m;
 }
 
@@ -124,8 +125,7 @@ static void failed(struct metadata *m, kp_err err)
     ask_again(m);
     if (m->failures < UINT32_MAX)
         m->failures++;
-    m->next_allowed_ns =
-        kp__ns_add(m->now_ns, backoff(m, m->failures));
+    m->next_allowed_ns = kp__ns_add(m->now_ns, backoff(m, m->failures));
     kp__log_limited(m->log, &m->failed_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
                     "metadata", "no metadata: %s",
                     err == KP_EMETADATA ? "the answer names no broker"
@@ -144,8 +144,7 @@ static void succeeded(struct metadata *m, bool news)
         ;
     m->failures = 0;
     m->equivalents = news ? 0 : m->equivalents + 1;
-    m->next_allowed_ns =
-        kp__ns_add(m->now_ns, backoff(m, m->equivalents));
+    m->next_allowed_ns = kp__ns_add(m->now_ns, backoff(m, m->equivalents));
     if (m->in_flight_full)
         m->last_full_ns = m->now_ns;
     m->trying_since_ns = -1;
@@ -153,8 +152,7 @@ static void succeeded(struct metadata *m, bool news)
     kp__metrics_metadata_updated(m->metrics, m->now_ns);
 }
 
-static void answered(struct metadata *m, struct request *r,
-                     struct reader *body)
+static void answered(struct metadata *m, struct request *r, struct reader *body)
 {
     struct metadata_response answer;
     struct arena a;
@@ -300,8 +298,8 @@ static bool is_due(const struct metadata *m)
            !kp__list_empty(&m->topics_due);
 }
 
-/* A request that is due may go from now on.  What was never asked about need not
- * wait: but then only that is asked. */
+/* A request that is due may go from now on.  What was never asked about need
+ * not wait: but then only that is asked. */
 static bool may_ask(const struct metadata *m)
 {
     return m->fresh || m->now_ns >= m->next_allowed_ns;
@@ -351,6 +349,8 @@ static void ask(struct metadata *m)
     m->no_node = n == NULL;
     if (n != NULL)
         send_to(m, n, full);
+    else
+        kp__wanted_tell_too_old(m, kp__choose_all_too_old(m->client));
 }
 
 void kp__metadata_run(struct metadata *m, int64_t now_ns)
@@ -364,8 +364,8 @@ void kp__metadata_run(struct metadata *m, int64_t now_ns)
         return;
     kp__wanted_again(m);
     kp__meta_again(m);
-    if (now_ns >= kp__ns_add(m->last_full_ns,
-                             m->settings->metadata_max_age_ns)) {
+    if (now_ns >=
+        kp__ns_add(m->last_full_ns, m->settings->metadata_max_age_ns)) {
         m->full_due = true;
         m->equivalents = 0;
     }
@@ -383,8 +383,8 @@ static int64_t earlier(int64_t at_ns, const struct heap_node *h)
 
 int64_t kp__metadata_next_timer(const struct metadata *m, int64_t now_ns)
 {
-    int64_t at_ns = kp__ns_add(m->last_full_ns,
-                               m->settings->metadata_max_age_ns);
+    int64_t at_ns =
+        kp__ns_add(m->last_full_ns, m->settings->metadata_max_age_ns);
 
     if (m->in_flight)
         return KP_NEVER; /* its end, one way or another, comes by the client */

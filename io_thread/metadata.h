@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* metadata.h - which topics exist, who leads their partitions; when to ask again.
+/* metadata.h - which topics exist, who leads their partitions; when to ask
+ * again.
  *
- * I/O thread only.  Sends Metadata requests through the network client, at most
- * one at a time, publishes topics (lib/shared/topics) and tells the sender about
- * leaders.  Kafka: Metadata, ProducerMetadata, NetworkClient's
+ * I/O thread only.  Sends Metadata requests through the network client, at
+ * most one at a time, publishes topics (lib/shared/topics) and tells the
+ * sender about leaders.  Kafka: Metadata, ProducerMetadata, NetworkClient's
  * DefaultMetadataUpdater. */
 #ifndef KP_IO_METADATA_H
 #define KP_IO_METADATA_H

@@ -2,8 +2,9 @@
 /* metadata_answer.c - taking a Metadata answer in.  I/O thread only.
  *
  * Nothing in it is believed further than it goes: an entry that cannot be is
- * passed over, the others count; memory follows the entries that are there, never
- * a number that is announced.  Kafka: Metadata.update, updateLatestMetadata. */
+ * passed over, the others count; memory follows the entries that are there,
+ * never a number that is announced.  Kafka: Metadata.update,
+ * updateLatestMetadata. */
 #include <string.h>
 
 #include "io_thread/client.h"
@@ -126,8 +127,8 @@ static void set_status(struct metadata *m, struct topic_meta *t, kp_err err,
                          "topic %s: %d of %d partitions have no leader",
                          name->text, (int)leaderless, (int)t->count);
     else if (t->status_set)
-        kp__status_topic(m->status, name->text, name->size, KP_OK, KP_OK,
-                         "%s", "");
+        kp__status_topic(m->status, name->text, name->size, KP_OK, KP_OK, "%s",
+                         "");
     t->status_set = err != KP_OK || leaderless > 0;
 }
 
@@ -215,8 +216,8 @@ static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
         log_topic(m, w->name, w->size, err);
         kp__topics_refuse(m->topics, w->name, w->size, err);
         kp__status_topic(m->status, w->name, w->size, err, KP_OK,
-                         "topic %.*s: the brokers say %s: %s",
-                         (int)w->size, w->name, kp__error_info(err)->name,
+                         "topic %.*s: the brokers say %s: %s", (int)w->size,
+                         w->name, kp__error_info(err)->name,
                          kp__error_info(err)->text);
     }
     if (kp__error_info(err)->retriable)

@@ -13,8 +13,8 @@
 #include "lib/base/map.h"
 #include "lib/base/rand.h"
 
-/* A topic that brokers refuse is asked about again after so long, for as long as
- * somebody sends to it. */
+/* A topic that brokers refuse is asked about again after so long, for as long
+ * as somebody sends to it. */
 #define REFUSED_AGAIN_NS (10 * KP_NS_PER_SEC)
 /* A name that nobody waits for is remembered for so long at least. */
 #define NAME_KEPT_NS (5 * KP_NS_PER_SEC)
@@ -97,6 +97,10 @@ void kp__wanted_due(struct metadata *m, struct wanted *w);
 void kp__wanted_refused(struct metadata *m, struct wanted *w);
 /* Refused names whose time has come. */
 void kp__wanted_again(struct metadata *m);
+/* Brokers that speak no versions of ours cannot be asked: who waits for a
+ * name is told so (KP_ENOTSUP), or, if that was so, that they may be asked
+ * again. */
+void kp__wanted_tell_too_old(struct metadata *m, bool too_old);
 /* Names that nobody wants any more. */
 void kp__wanted_expire(struct metadata *m);
 /* The same for topics in use; and refused ones whose time has come. */
@@ -114,8 +118,8 @@ void kp__meta_expire(struct metadata *m);
 /* Remember the id; a change says that the topic was recreated. */
 bool kp__meta_set_id(struct metadata *m, struct topic_meta *t,
                      const struct uuid *id);
-/* Tell everybody about the leader of a partition if it has changed, and the counts
- * to whoever looks. Returns whether it had. */
+/* Tell everybody about the leader of a partition if it has changed, and the
+ * counts to whoever looks. Returns whether it had. */
 bool kp__meta_set_leader(struct metadata *m, struct topic_meta *t, int32_t i,
                          struct node *leader, int32_t epoch);
 bool kp__uuid_is_zero(const struct uuid *id);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* metadata_topics.c - names that are wanted, and topics in use.  I/O thread only.
+/* metadata_topics.c - names that are wanted, and topics in use.  I/O thread
+ * only.
  *
- * Invariant: a wanted name stands in exactly one of wanted_due, wanted_asked and
- * the heap of refused ones; a topic is in `listed` exactly while its `listed`
- * says so, and never among those due unless it is listed. */
+ * Invariant: a wanted name stands in exactly one of wanted_due, wanted_asked
+ * and the heap of refused ones; a topic is in `listed` exactly while its
+ * `listed` says so, and never among those due unless it is listed. */
 #include <string.h>
 
 #include "io_thread/metadata_state.h"
@@ -94,6 +95,21 @@ void kp__wanted_expire(struct metadata *m)
             kp__status_topic(m->status, w->name, w->size, KP_OK, KP_OK, "%s",
                              "");
         kp__wanted_drop(m, w);
+    }
+}
+
+void kp__wanted_tell_too_old(struct metadata *m, bool too_old)
+{
+    struct list_node *link = kp__list_first(&m->wanted_due);
+
+    for (; link != NULL; link = kp__list_next(&m->wanted_due, link)) {
+        struct wanted *w = KP_CONTAINER(link, struct wanted, link);
+        kp_err err = too_old ? KP_ENOTSUP : KP_ECONNECT;
+
+        if (w->err == err || (!too_old && w->err != KP_ENOTSUP))
+            continue;
+        w->err = err;
+        kp__topics_refuse(m->topics, w->name, w->size, err);
     }
 }
 
@@ -281,8 +297,7 @@ bool kp__meta_set_id(struct metadata *m, struct topic_meta *t,
     if (!kp__map_put(&m->by_id, id, sizeof *id, t))
         return false; /* with the next answer */
     if (!kp__uuid_is_zero(&t->previous_id))
-        (void)kp__map_remove(&m->by_id, &t->previous_id,
-                             sizeof t->previous_id);
+        (void)kp__map_remove(&m->by_id, &t->previous_id, sizeof t->previous_id);
     t->previous_id = t->id; /* answers about it may still be on their way */
     t->id = *id;
     if (!recreated)
@@ -338,8 +353,8 @@ static struct node *hinted_node(struct metadata *m, int32_t id,
     struct node *n = NULL;
 
     if (e != NULL && e->node_id == id)
-        n = kp__client_node(m->client, id, e->host.data, e->host.size,
-                            e->port, e->rack.data, e->rack.size);
+        n = kp__client_node(m->client, id, e->host.data, e->host.size, e->port,
+                            e->rack.data, e->rack.size);
     return n != NULL ? n : kp__client_find(m->client, id);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* network_client.c - making and ending the client, and the steps of a turn.  I/O
- * thread only.
+/* network_client.c - making and ending the client, and the steps of a turn.
+ * I/O thread only.
  *
- * Time comes in with each call and is read nowhere: client->now_ns is that of the
- * step that runs.  Kafka: NetworkClient. */
+ * Time comes in with each call and is read nowhere: client->now_ns is that of
+ * the step that runs.  Kafka: NetworkClient. */
 #include "io_thread/network_client.h"
 
 #include "io_thread/client.h"
@@ -94,7 +94,16 @@ void kp__client_destroy(struct network_client *c)
 
 void kp__client_abandon(struct network_client *c)
 {
-    c->abandoned = true;
+    /* Lists and maps may have been half changed by a thread that is not here; the
+     * table of nodes and each node's transport never are (make_room,
+     * drop_transport). */
+    for (size_t i = 0; i < c->node_count; i++) {
+        struct transport *t = c->nodes[i]->transport;
+
+        c->nodes[i]->transport = NULL;
+        if (t != NULL)
+            c->env.transport->close(t);
+    }
 }
 
 /* -- sending -- */

@@ -86,15 +86,20 @@ static void init(struct node *n, struct network_client *c, int32_t id)
 static bool make_room(struct network_client *c)
 {
     size_t n = c->node_capacity == 0 ? 8 : c->node_capacity * 2;
-    struct node **nodes;
+    struct node **nodes, **old;
 
     if (c->node_count < c->node_capacity)
         return true;
-    nodes = kp__realloc(c->nodes, n * sizeof *nodes);
+    nodes = kp__alloc_array(n, sizeof *nodes);
     if (nodes == NULL)
         return false;
+    /* Whole at any moment: the child of a fork walks it (kp__client_abandon). */
+    old = c->nodes;
+    if (c->node_count > 0)
+        memcpy(nodes, old, c->node_count * sizeof *nodes);
     c->nodes = nodes;
     c->node_capacity = n;
+    kp__free(old);
     return true;
 }
 
@@ -173,9 +178,8 @@ struct node *kp__client_node(struct network_client *c, int32_t id,
     struct node *n = kp__client_find(c, id);
     char text[256];
 
-    if (id < 0 || host == NULL || host_size == 0 ||
-        host_size >= sizeof text || memchr(host, 0, host_size) != NULL ||
-        port <= 0 || port > UINT16_MAX)
+    if (id < 0 || host == NULL || host_size == 0 || host_size >= sizeof text ||
+        memchr(host, 0, host_size) != NULL || port <= 0 || port > UINT16_MAX)
         return NULL;
     memcpy(text, host, host_size);
     text[host_size] = 0;
@@ -235,7 +239,8 @@ void kp__client_keep_only(struct network_client *c, const int32_t *ids,
     c->had_metadata = true;
 }
 
-/* Paced as before: a bootstrap address that has just failed keeps its backoff. */
+/* Paced as before: a bootstrap address that has just failed keeps its
+ * backoff. */
 void kp__client_rebootstrap(struct network_client *c)
 {
     kp__log(c->log, KP_LOG_INFO, "metadata",
@@ -267,9 +272,9 @@ void kp__client_set_cluster_id(struct network_client *c, const char *id,
         return; /* the check is made with the next answer */
     kp__str_escape(shown, sizeof shown, id, size);
     kp__log(c->log, c->cluster_id == NULL ? KP_LOG_INFO : KP_LOG_WARN,
-            "metadata", c->cluster_id == NULL
-                            ? "cluster id %s"
-                            : "the cluster has another id now: %s",
+            "metadata",
+            c->cluster_id == NULL ? "cluster id %s"
+                                  : "the cluster has another id now: %s",
             shown);
     kp__free(c->cluster_id);
     c->cluster_id = copy;

@@ -76,7 +76,7 @@ static void plan_head(struct io_thread *io, struct sender_partition *sp,
         stand(io, sp, STANDS_IN_FLIGHT);
         return;
     }
-    if (v->retry && sp->backoff_until_ns > io->now_ns) {
+    if ((v->retry || sp->held) && sp->backoff_until_ns > io->now_ns) {
         stand_until(io, sp, STANDS_BACKING_OFF, sp->backoff_until_ns);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* poller_epoll.c - which sockets can be read or written, by epoll(7).  I/O thread
- * only.
+/* poller_epoll.c - which sockets can be read or written, by epoll(7).  I/O
+ * thread only.
  *
  * Level-triggered: what is not dealt with is reported again. */
 #include "io_thread/env.h"
@@ -77,8 +77,8 @@ static struct poller *epoll_make(void *arg, struct wakeup *wakeup)
         return NULL;
     p->wakeup = wakeup;
     p->fd = epoll_create1(EPOLL_CLOEXEC);
-    if (p->fd < 0 || control(p, EPOLL_CTL_ADD, wakeup->read_fd, EPOLLIN,
-                             NULL) != 0) {
+    if (p->fd < 0 ||
+        control(p, EPOLL_CTL_ADD, wakeup->read_fd, EPOLLIN, NULL) != 0) {
         epoll_destroy(p);
         return NULL;
     }

@@ -105,8 +105,7 @@ static struct poller *poll_make(void *arg, struct wakeup *wakeup)
 }
 
 static int poll_add(struct poller *p, struct transport *t,
-                    const struct transport_ops *ops, uint32_t want,
-                    void *owner)
+                    const struct transport_ops *ops, uint32_t want, void *owner)
 {
     return watch(p, ops->fd(t), want, owner);
 }

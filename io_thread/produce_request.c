@@ -91,6 +91,7 @@ static void took(struct io_thread *io, struct sender_partition *sp,
     b->attempts++;
     b->last_attempt_ns = io->now_ns;
     sp->on_wire++;
+    sp->held = false;
     kp__stamp(io, sp, b);
     record_drained(io, sp, b);
 }
@@ -269,6 +270,7 @@ static void put_all_back(struct io_thread *io, size_t count)
             kp__list_remove(&b->order_link);
         if (e != NULL)
             e->on_wire = false;
+        sp->held = true;
         sp->backoff_until_ns =
             kp__ns_add(io->now_ns, io->settings->retry_backoff_ns);
         kp__queue_put_back(b->queue, b);

@@ -32,12 +32,14 @@ static bool is_fatal(kp_err err)
 }
 
 /* Our own errors of the network are all worth another attempt. */
-static bool worth_a_retry(const struct io_thread *io, const struct batch *b,
+static bool worth_a_retry(const struct io_thread *io, struct batch *b,
                           kp_err err)
 {
+    if (err == KP_CORRUPT_MESSAGE)
+        b->corrupt++;
     if (b->attempts > (uint32_t)io->settings->retries)
         return false;
-    if (err == KP_CORRUPT_MESSAGE && b->attempts >= CORRUPT_TRIES)
+    if (err == KP_CORRUPT_MESSAGE && b->corrupt >= CORRUPT_TRIES)
         return false;
     return err < KP_UNKNOWN_SERVER_ERROR || kp__error_info(err)->retriable;
 }
@@ -142,6 +144,7 @@ static void split_or_fail(struct io_thread *io, struct sender_partition *sp,
         return;
     }
     b->attempts--; /* no attempt of its own is charged for the wait */
+    sp->held = true;
     retry(io, sp, b, false);
 }
 
@@ -407,8 +410,8 @@ static void read_response(struct io_thread *io, struct produce_call *call,
                 kp__node_name(call->node->node),
                 body->what != NULL ? body->what : "malformed");
     } else {
-        kp__metrics_record(io->p->metrics, SENSOR_THROTTLE_MS,
-                           answer.throttle_time_ms, io->now_ns);
+        kp__client_throttle(io->client, call->request,
+                            answer.throttle_time_ms);
         judge_response(io, call, &answer);
     }
     kp__arena_reset(&io->answers);

@@ -9,8 +9,8 @@
 #include "io_thread/client.h"
 #include "lib/base/mem.h"
 
-#define SIZE_SIZE 4        /* of the size in front */
-#define CORRELATION_AT 8   /* size, api key, version */
+#define SIZE_SIZE 4      /* of the size in front */
+#define CORRELATION_AT 8 /* size, api key, version */
 
 struct request *kp__request_create(const struct api *api, int16_t version)
 {
@@ -87,8 +87,8 @@ static void collect(struct request *r, size_t room)
         const struct splice *s = &w->splices[i];
         add_piece(r, w->buf.data + at, s->at - at);
         at = s->at;
-        r->iov_count += r->pieces(s->owner, r->iov + r->iov_count,
-                                  room - r->iov_count);
+        r->iov_count +=
+            r->pieces(s->owner, r->iov + r->iov_count, room - r->iov_count);
     }
     add_piece(r, w->buf.data + at, w->buf.size - at);
 }

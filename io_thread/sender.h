@@ -100,6 +100,8 @@ void kp__split_release(struct io_thread *io, struct batch *child);
 /* -- serve_ops.c -- */
 void kp__serve_ops(struct io_thread *io);
 void kp__serve_pending(struct io_thread *io); /* flushes and closes now done */
+/* A close whose time is up: what is left fails.  After the answers that had come. */
+void kp__serve_close_due(struct io_thread *io);
 /* Everything taken is reported, and nothing new is announced. */
 bool kp__nothing_left(const struct io_thread *io);
 int64_t kp__serve_next_timer(const struct io_thread *io);

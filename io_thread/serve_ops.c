@@ -156,18 +156,19 @@ bool kp__nothing_left(const struct io_thread *io)
     return kp__drain_empty(&io->p->accumulator);
 }
 
+void kp__serve_close_due(struct io_thread *io)
+{
+    if (!io->closing || io->forced || io->now_ns < io->close_at_ns)
+        return;
+    io->forced = true;
+    kp__plan_drain(io);
+    kp__topics_each(io->p->topics, fail_topic, io);
+    io->progressed = true;
+}
+
 static void serve_closes(struct io_thread *io)
 {
-    if (!io->closing)
-        return;
-    if (!io->forced && io->now_ns >= io->close_at_ns) {
-        io->forced = true;
-        kp__plan_drain(io);
-        kp__topics_each(io->p->topics, fail_topic, io);
-        io->progressed = true;
-        return; /* their reports come first */
-    }
-    if (!kp__nothing_left(io))
+    if (!io->closing || !kp__nothing_left(io))
         return;
     /* relaxed: kp_close reads it after it has seen an op done */
     atomic_store_explicit(&io->p->failed_any, io->failed_any,

@@ -60,6 +60,8 @@ struct sender_partition {
     uint32_t on_wire;               /* batches in flight */
     uint32_t backlog;               /* batches queued when last looked at */
     int64_t backoff_until_ns;
+    bool held;                      /* the head backs off, though no attempt of it
+                                       counts */
     uint32_t failures;              /* in a row: for the backoff */
     struct topic_metrics *metrics;
 

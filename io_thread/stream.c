@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* stream.c - bytes in and out of a node's socket.  I/O thread only.
  *
- * Invariant: the poller watches for reading while the connection is up, and for
- * writing exactly while the socket has refused bytes that stand in the queue. */
+ * Invariant: the poller watches for reading while the connection is up, and
+ * for writing exactly while the socket has refused bytes that stand in the
+ * queue. */
 #include <string.h>
 
 #include "io_thread/client.h"
@@ -98,8 +99,8 @@ static void count_in(struct node *n, size_t bytes)
 
 static void hung_up(struct node *n, enum io_result result, int sys_errno)
 {
-    const char *what = result == IO_CLOSED ? "closed the connection"
-                                           : strerror(sys_errno);
+    const char *what =
+        result == IO_CLOSED ? "closed the connection" : strerror(sys_errno);
 
     if (n->state == CONNECTION_HANDSHAKE)
         kp__node_fail_text(n, KP_EDISCONNECT,
@@ -294,9 +295,8 @@ bool kp__stream_write(struct node *n)
     while (!kp__list_empty(&n->queue) && left > 0) {
         size_t written = 0;
         int count = gather(n, &total), sys_errno = 0;
-        enum io_result result =
-            ops->writev(n->transport, n->client->scratch, count, &written,
-                        &sys_errno);
+        enum io_result result = ops->writev(n->transport, n->client->scratch,
+                                            count, &written, &sys_errno);
 
         if (result == IO_AGAIN) {
             block(n);

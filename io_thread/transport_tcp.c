@@ -54,8 +54,8 @@ static void set_options(int fd, int32_t send_buffer, int32_t receive_buffer,
     set_int(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);
 #endif
 #ifdef TCP_USER_TIMEOUT
-    /* bytes that nobody acknowledges for so long end the connection: this finds a
-     * peer that is gone without a word */
+    /* bytes that nobody acknowledges for so long end the connection: this
+     * finds a peer that is gone without a word */
     if (user_timeout_ns > 0) {
         int64_t ms = kp__ns_to_ms_up(user_timeout_ns);
         set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
@@ -109,8 +109,8 @@ static kp_err tcp_connect(void *arg, const struct address *to,
     return KP_OK;
 }
 
-/* A loopback connect to a port of the ephemeral range that nobody listens on can
- * meet itself (simultaneous open): that is no broker. */
+/* A loopback connect to a port of the ephemeral range that nobody listens on
+ * can meet itself (simultaneous open): that is no broker. */
 static bool is_self(const struct sockaddr_storage *peer, int fd)
 {
     struct sockaddr_storage own;

@@ -13,6 +13,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/mutex.h"
 #include "lib/base/str.h"
+#include "lib/base/thread.h"
 
 #define HOLD_NS (10 * KP_NS_PER_SEC)
 #define TEXT_SIZE 512
@@ -80,8 +81,12 @@ static void show(const struct logger *l, const struct line *line)
         .component = line->component,
         .text = line->text,
     };
+    int cancel_state;
 
+    /* The application's function may be a cancellation point; our caller is not. */
+    cancel_state = kp__cancel_off();
     l->fn(l->arg, &shown);
+    kp__cancel_on(cancel_state);
 }
 
 /* The lines held back, as one: the last of them, after the others.  False if

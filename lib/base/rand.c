@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/thread.h"
+
 static uint64_t splitmix(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -84,9 +86,13 @@ static uint64_t poor_seed(void)
 uint64_t kp__rng_system_seed(void)
 {
     uint64_t seed;
+    int saved = errno, cancel_state = kp__cancel_off();
+    bool got;
 
     /* Early in a machine's life the pool may be empty: never wait for it. */
-    if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == (ssize_t)sizeof(seed))
-        return seed;
-    return poor_seed();
+    got = getrandom(&seed, sizeof(seed), GRND_NONBLOCK) ==
+          (ssize_t)sizeof(seed);
+    kp__cancel_on(cancel_state);
+    errno = saved;
+    return got ? seed : poor_seed();
 }

@@ -13,6 +13,21 @@ int kp__thread_start(pthread_t *out, const char *name, void *(*fn)(void *),
                      void *arg);
 int kp__thread_start_detached(const char *name, void *(*fn)(void *), void *arg);
 
+/* No call of ours is a cancellation point: what may sleep or closes descriptors
+ * stands between these two.  kp__cancel_on takes what kp__cancel_off returned. */
+static inline int kp__cancel_off(void)
+{
+    int state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static inline void kp__cancel_on(int state)
+{
+    (void)pthread_setcancelstate(state, NULL);
+}
+
 /* Fork generation: how many fork(2) calls lie between the first producer's
  * process and this one.  A producer remembers its own; a call that sees another
  * is in a child.  kp__fork_watch installs the handler once a process. */

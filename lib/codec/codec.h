@@ -29,7 +29,8 @@ struct codec {
     size_t (*compress)(struct codec_context *c, const struct iovec *in, int n,
                        uint8_t *out, size_t capacity);
     /* Append the decompressed bytes to out, at most `max` of them.  False: not
-     * what this codec wrote, or too large.  For tests, splits and the broker. */
+     * what this codec wrote, or too large; out is then as it was.  For tests,
+     * splits and the broker. */
     bool (*decompress)(const uint8_t *in, size_t size, size_t max,
                        struct buf *out);
 };

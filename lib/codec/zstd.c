@@ -2,10 +2,11 @@
 /* zstd.c - one zstd frame a body.  A context belongs to one thread at a time.
  *
  * zstd fits its tables to the size of each input and so would ask the
- * allocator again whenever sizes change.  We give it an allocator that owns two blocks:
- * one becomes the context, one its tables.  While the context is made, each size
- * class is compressed once and the blocks grow to what that needs; after that
- * the allocator only hands the same blocks out again, and says no to more.
+ * allocator again whenever sizes change.  We give it an allocator that owns two
+ * blocks: one becomes the context, one its tables.  While the context is made,
+ * each size class is compressed once and the blocks grow to what that needs;
+ * after that the allocator only hands the same blocks out again, and says no to
+ * more.
  * Invariant: after create, no memory is asked for or given back. */
 #include "lib/codec/codecs.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* resolve.c - names to addresses.
  *
- * Begin, poll and end run on the thread that wants to know (the I/O thread), the
- * look-up itself on a detached thread of its own.  The two share one counted
- * object and its state word.  Invariant: the helper touches the wake-up only in
- * state RINGING, and end() does not return while that state lasts; so whoever
- * ended a look-up may close the wake-up. */
+ * Begin, poll and end run on the thread that wants to know (the I/O thread),
+ * the look-up itself on a detached thread of its own.  The two share one
+ * counted object and its state word.  Invariant: the helper touches the
+ * wake-up only in state RINGING, and end() does not return while that state
+ * lasts; so whoever ended a look-up may close the wake-up. */
 #include "lib/helper/resolve.h"
 
 #include <arpa/inet.h>
@@ -61,8 +61,7 @@ static void fail(struct resolve *r, const char *why)
 
     kp__str_escape(host, sizeof host, r->host, strlen(r->host));
     r->err = KP_ERESOLVE;
-    kp__format(r->text, sizeof r->text, "no address for \"%s\": %s", host,
-               why);
+    kp__format(r->text, sizeof r->text, "no address for \"%s\": %s", host, why);
 }
 
 static const char *reason(int rc)
@@ -166,9 +165,9 @@ static void *helper(void *arg)
         look_up_names(r);
     /* acq_rel on success: the results are written before the state says so;
      * relaxed on failure: nothing of the asker's is read */
-    if (atomic_compare_exchange_strong_explicit(
-            &r->state, &looking, RINGING, memory_order_acq_rel,
-            memory_order_relaxed)) {
+    if (atomic_compare_exchange_strong_explicit(&r->state, &looking, RINGING,
+                                                memory_order_acq_rel,
+                                                memory_order_relaxed)) {
         kp__wakeup_set(r->wakeup);
         /* release: the wake-up was used before end() may return */
         atomic_store_explicit(&r->state, DONE, memory_order_release);
@@ -241,16 +240,15 @@ void kp__resolve_end(struct resolve *r)
 {
     uint32_t seen_state = LOOKING;
 
-    /* acq_rel: either the helper finds GIVEN_UP and rings nobody, or what it did
-     * is seen here */
-    if (!atomic_compare_exchange_strong_explicit(
-            &r->state, &seen_state, GIVEN_UP, memory_order_acq_rel,
-            memory_order_acquire)) {
+    /* acq_rel: either the helper finds GIVEN_UP and rings nobody, or what it
+     * did is seen here */
+    if (!atomic_compare_exchange_strong_explicit(&r->state, &seen_state,
+                                                 GIVEN_UP, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
         while (seen_state == RINGING) { /* one write to an eventfd long */
             (void)kp__wait(&r->state, RINGING, KP_NEVER);
             /* acquire: the wake-up was used before */
-            seen_state = atomic_load_explicit(&r->state,
-                                              memory_order_acquire);
+            seen_state = atomic_load_explicit(&r->state, memory_order_acquire);
         }
     }
     unref(r);
