@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* check.c - what Kafka checks of a batch before it looks at the producer.
  *
- * In its order: ProduceRequest.validateRecords (shape), then base offset, size
- * and crc (UnifiedLog.analyzeAndValidateRecords), then counts, sequence and the
- * single records (LogValidator).  Size and timestamps come before duplicates. */
+ * In its order: ProduceRequest.validateRecords (shape), then base offset,
+ * size and crc (UnifiedLog.analyzeAndValidateRecords), then counts, sequence
+ * and the single records (LogValidator).  Size and timestamps come before
+ * duplicates. */
 #include <string.h>
 
 #include "lib/base/crc32c.h"
@@ -45,6 +46,23 @@ static int32_t length_of(const uint8_t *data)
     return kp__read_i32(&r);
 }
 
+/* Behind the batch.  Kafka looks at it as at another batch, and passes over
+ * what cannot be a whole one; a client of ours must not send anything there. */
+static int16_t check_rest(const struct kb_request *q, const uint8_t *rest,
+                          size_t n)
+{
+    int64_t size;
+
+    if (q->conn->cluster->config.strict)
+        return 87;
+    if (n < 17)
+        return 0;
+    size = (int64_t)length_of(rest) + OVERHEAD;
+    if (size < OVERHEAD + 14 || (int8_t)rest[16] < 0 || (int8_t)rest[16] > 2)
+        return 2;
+    return size > (int64_t)n ? 0 : 87;
+}
+
 int16_t kb_check_shape(struct kb_request *q, const struct blob *records,
                        struct kb_checked *out)
 {
@@ -53,13 +71,14 @@ int16_t kb_check_shape(struct kb_request *q, const struct blob *records,
     int8_t magic;
 
     memset(out, 0, sizeof(*out));
-    out->record_errors.items = NULL;
     if (data == NULL || records->size < 17)
         return 87; /* no whole batch in it */
     size = (int64_t)length_of(data) + OVERHEAD;
     magic = (int8_t)data[16];
-    if (size < OVERHEAD + 14 || magic < 0 || magic > 2)
+    if (size < OVERHEAD + 14 || magic < 0 || magic > 2) {
+        out->message = "Invalid size or magic of a record batch";
         return 2;
+    }
     if (!q->skimmed && size > (int64_t)records->size)
         return 87;
     if (magic != 2)
@@ -75,7 +94,7 @@ int16_t kb_check_shape(struct kb_request *q, const struct blob *records,
         (out->header.attributes & ATTRIBUTE_CODEC) == CODEC_ZSTD)
         return 76;
     if (!q->skimmed && (size_t)size != records->size)
-        return 87; /* more than one batch, or a part of another */
+        return check_rest(q, data + size, records->size - (size_t)size);
     return 0;
 }
 
@@ -201,7 +220,8 @@ static bool check_record(struct record_check *k, int32_t index,
                          const struct record_view *v)
 {
     const struct record_batch_header *h = &k->batch->header;
-    int64_t timestamp_ms = wrap_add(h->base_timestamp_ms, v->timestamp_delta_ms);
+    int64_t timestamp_ms =
+        wrap_add(h->base_timestamp_ms, v->timestamp_delta_ms);
 
     if (k->q->conn->cluster->config.strict && v->offset_delta != index)
         return false;
@@ -210,7 +230,8 @@ static bool check_record(struct record_check *k, int32_t index,
     if (timestamp_ms > k->batch->max_timestamp_ms)
         k->batch->max_timestamp_ms = timestamp_ms;
     if (k->topic->config.compacted && v->key == NULL)
-        add_error(k, index, "Compacted topic cannot accept message without key.");
+        add_error(k, index,
+                  "Compacted topic cannot accept message without key.");
     else
         check_timestamp(k, index, timestamp_ms);
     return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* controller.c - the one place that changes metadata: topics, leaders, ISRs.
  *
- * Each change is a new image, published to every node that can be reached, at
- * once or after metadata_delay_ns.  Applying an image can itself ask for a change
- * (a follower that rejoins), so publishing is a loop and never nested. */
+ * Each change is a new image, published to every node that can be reached,
+ * at once or after metadata_delay_ns.  Applying an image can itself ask for
+ * a change (a follower that rejoins), so publishing is a loop and never
+ * nested. */
 #include <string.h>
 
 #include "test/broker/internal.h"
@@ -20,9 +21,17 @@ static void publish_once(struct kb_cluster *c)
         if (c->config.metadata_delay_ns == 0)
             kb_node_apply(c, n, c->image);
         else if (!n->apply.node.in_heap)
-            kb_timer_set(c, &n->apply,
-                         c->now_ns + c->config.metadata_delay_ns);
+            kb_timer_set(c, &n->apply, c->now_ns + c->config.metadata_delay_ns);
     }
+}
+
+static void publish_all(struct kb_cluster *c)
+{
+    while (c->publish_again) {
+        c->publish_again = false;
+        publish_once(c);
+    }
+    c->publishing = false;
 }
 
 void kb_controller_publish(struct kb_cluster *c, struct kb_image *image)
@@ -35,11 +44,7 @@ void kb_controller_publish(struct kb_cluster *c, struct kb_image *image)
     if (c->publishing)
         return;
     c->publishing = true;
-    while (c->publish_again) {
-        c->publish_again = false;
-        publish_once(c);
-    }
-    c->publishing = false;
+    publish_all(c);
 }
 
 struct kb_topic_image *kb_controller_edit(struct kb_cluster *c,
@@ -50,10 +55,43 @@ struct kb_topic_image *kb_controller_edit(struct kb_cluster *c,
     return old == NULL ? NULL : kb_topic_image_clone(old, old->part_count);
 }
 
+/* Does every node believe what the controller knows, and would hear of a change
+ * at once? */
+static bool in_step(const struct kb_cluster *c)
+{
+    int i;
+
+    if (c->publishing || c->config.metadata_delay_ns != 0 ||
+        c->image->refs != c->node_count + 1)
+        return false;
+    for (i = 0; i < c->node_count; i++)
+        if (!kb_node_reachable(&c->nodes[i]) || c->nodes[i].image != c->image)
+            return false;
+    return true;
+}
+
+/* Then nobody needs the old image, and it can be changed where it stands: with
+ * thousands of topics a copy for each change costs too much. */
+static void put_in_step(struct kb_cluster *c, struct kb_topic_image *t)
+{
+    int i;
+
+    c->publishing = true;
+    kb_image_put(c->image, t);
+    for (i = 0; i < c->node_count; i++)
+        kb_node_apply_topic(c, &c->nodes[i], t);
+    publish_all(c);
+}
+
 void kb_controller_put(struct kb_cluster *c, struct kb_topic_image *t)
 {
-    struct kb_image *image = kb_image_clone(c->image);
+    struct kb_image *image;
 
+    if (in_step(c)) {
+        put_in_step(c, t);
+        return;
+    }
+    image = kb_image_clone(c->image);
     kb_image_put(image, t);
     kb_controller_publish(c, image);
 }
@@ -131,8 +169,8 @@ static void each_part(struct kb_cluster *c, struct kb_image *image, int node,
     size_t i;
 
     for (i = 0; i < image->count; i++) {
-        struct kb_topic_image *t =
-            kb_topic_image_clone(image->by_name[i], image->by_name[i]->part_count);
+        struct kb_topic_image *t = kb_topic_image_clone(
+            image->by_name[i], image->by_name[i]->part_count);
         bool changed = false;
         int32_t p;
 
@@ -213,10 +251,14 @@ void kb_controller_isr(struct kb_cluster *c, struct kb_replica *leader,
         kb_free(t);
         return;
     }
-    if (in)
+    if (in) {
         p->isr[p->isr_count++] = (uint16_t)node;
-    else
+        set_remove(leader->pending, &leader->pending_count, node);
+        leader->pending[leader->pending_count++] = (uint16_t)node;
+    } else {
         set_remove(p->isr, &p->isr_count, node);
+        set_remove(leader->pending, &leader->pending_count, node);
+    }
     kb_controller_put(c, t);
 }
 
@@ -277,14 +319,13 @@ int16_t kb_controller_create(struct kb_cluster *c, const char *name,
 }
 
 int16_t kb_topic_create(struct kb_cluster *c, const char *name,
-                        int32_t partitions, int32_t replication,
-                        int64_t now_ns)
+                        int32_t partitions, int32_t replication, int64_t now_ns)
 {
     int16_t error;
 
     kb_advance(c, now_ns);
-    error = kb_controller_create(c, name, strlen(name), partitions,
-                                 replication);
+    error =
+        kb_controller_create(c, name, strlen(name), partitions, replication);
     kb_advance(c, now_ns);
     return error;
 }
@@ -406,9 +447,9 @@ bool kb_reassign(struct kb_cluster *c, const char *topic, int32_t partition,
         p->isr[p->isr_count++] = (uint16_t)n->index;
     }
     for (i = 0; i < count; i++)
-        kb_replica_copy(kb_replica_get(c, physical, partition,
-                                       &c->nodes[p->replicas[i]]),
-                        from);
+        kb_replica_copy(
+            kb_replica_get(c, physical, partition, &c->nodes[p->replicas[i]]),
+            from);
     elect(c, c->image, p);
     kb_controller_put(c, t);
     kb_advance(c, now_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* faults.c - scripted answers: which requests they apply to, and what becomes of
- * the bytes of an answer. */
+/* faults.c - scripted answers: which requests they apply to, and what
+ * becomes of the bytes of an answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,10 +183,9 @@ void kb_decide_request(struct kb_request *q)
     if (c->decide == NULL)
         return;
     info_of(q, &info);
-    info.client_id = kp__arena_strndup(&q->arena, q->header.client_id.data,
-                                       q->header.client_id.data == NULL
-                                           ? 0
-                                           : q->header.client_id.size);
+    info.client_id = kp__arena_strndup(
+        &q->arena, q->header.client_id.data,
+        q->header.client_id.data == NULL ? 0 : q->header.client_id.size);
     c->decide(c->decide_arg, &info, &q->action);
 }
 
@@ -253,8 +252,7 @@ static void put_i32(uint8_t *at, uint32_t v)
 
 static void emit(struct kb_request *q, const uint8_t *data, size_t size)
 {
-    kb_conn_emit(q->conn, KB_OUT_BYTES, data, size,
-                 q->conn->cluster->now_ns);
+    kb_conn_emit(q->conn, KB_OUT_BYTES, data, size, q->conn->cluster->now_ns);
 }
 
 static void dribble(struct kb_request *q, const uint8_t *data, size_t size)
@@ -316,11 +314,27 @@ static size_t cut(const struct kb_request *q, size_t size)
     return q->action.at < size ? q->action.at : size;
 }
 
+/* With a size field that lies, or as it is. */
+static void emit_sized(struct kb_request *q, uint8_t *data, size_t size)
+{
+    size_t at = cut(q, size - 4);
+
+    if (q->action.answer == KB_ANSWER_SHORT)
+        emit_with_size(q, data, 4 + at, (uint32_t)at);
+    else if (q->action.answer == KB_ANSWER_HUGE)
+        emit_with_size(q, data, size, INT32_MAX);
+    else if (q->action.answer == KB_ANSWER_NEGATIVE)
+        emit_with_size(q, data, size, UINT32_MAX);
+    else if (q->action.answer == KB_ANSWER_TINY)
+        emit_with_size(q, data, 6, 2);
+    else
+        emit(q, data, size);
+}
+
 /* Kinds that need the bytes of an answer. */
 static void shape(struct kb_request *q, uint8_t *data, size_t size)
 {
     struct kb_conn *k = q->conn;
-    size_t at;
 
     switch (q->action.answer) {
     case KB_ANSWER_CUT:
@@ -330,10 +344,6 @@ static void shape(struct kb_request *q, uint8_t *data, size_t size)
     case KB_ANSWER_CUT_STALL:
         emit(q, data, cut(q, size));
         k->stalled = true;
-        break;
-    case KB_ANSWER_SHORT:
-        at = cut(q, size - 4);
-        emit_with_size(q, data, 4 + at, (uint32_t)at);
         break;
     case KB_ANSWER_GARBAGE:
         emit_garbage(q, data, size);
@@ -348,15 +358,6 @@ static void shape(struct kb_request *q, uint8_t *data, size_t size)
     case KB_ANSWER_WRONG_ID:
         put_i32(data + 4, (uint32_t)q->header.correlation_id + 1000);
         emit(q, data, size);
-        break;
-    case KB_ANSWER_HUGE:
-        emit_with_size(q, data, size, INT32_MAX);
-        break;
-    case KB_ANSWER_NEGATIVE:
-        emit_with_size(q, data, size, UINT32_MAX);
-        break;
-    case KB_ANSWER_TINY:
-        emit_with_size(q, data, 6, 2);
         break;
     case KB_ANSWER_UNASKED:
         emit_unasked(q, data, size);
@@ -377,7 +378,7 @@ static void shape(struct kb_request *q, uint8_t *data, size_t size)
         kb_conn_end(k, KB_OUT_CLOSE);
         break;
     default:
-        emit(q, data, size);
+        emit_sized(q, data, size);
         break;
     }
 }
@@ -408,10 +409,10 @@ void kb_answer_send(struct kb_request *q)
 /* -- rules as text -- */
 
 static const char *const answer_names[KB_ANSWER_KINDS] = {
-    "normal",   "none",   "stall",     "close",    "reset",
-    "cut",      "cut-stall", "short",  "garbage",  "flip",
-    "twice",    "wrong-id",  "huge",   "negative", "tiny",
-    "unasked",  "other-api", "dribble", "half-close", "close-after",
+    "normal",  "none",      "stall",   "close",      "reset",
+    "cut",     "cut-stall", "short",   "garbage",    "flip",
+    "twice",   "wrong-id",  "huge",    "negative",   "tiny",
+    "unasked", "other-api", "dribble", "half-close", "close-after",
 };
 
 static const char *set_answer(struct kb_rule *r, const char *value)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* internal.h - the structures of the model, shared by its files.
  *
- * Two kinds of truth.  *Images* are metadata, immutable once published, counted
- * by reference: the controller has the newest, each node the one it has
- * applied.  *Topics, partitions, replicas* are what is on the nodes' disks; they
- * are never freed before the cluster, so that a node with an old image can go on
- * serving a deleted topic, and a test can read its log. */
+ * Two kinds of truth.  *Images* are metadata, immutable once published,
+ * counted by reference: the controller has the newest, each node the one it
+ * has applied.  *Topics, partitions, replicas* are what is on the nodes'
+ * disks; they are never freed before the cluster, so that a node with an old
+ * image can go on serving a deleted topic, and a test can read its log. */
 #ifndef KP_BROKER_INTERNAL_H
 #define KP_BROKER_INTERNAL_H
 
@@ -68,7 +68,8 @@ struct kb_topic_image *kb_image_by_id(const struct kb_image *i,
 /* Takes the reference of t; replaces the entry of the same topic. */
 void kb_image_put(struct kb_image *i, struct kb_topic_image *t);
 void kb_image_remove(struct kb_image *i, const struct kb_topic *topic);
-struct kb_topic_image *kb_topic_image_new(struct kb_topic *topic, int32_t parts);
+struct kb_topic_image *kb_topic_image_new(struct kb_topic *topic,
+                                          int32_t parts);
 struct kb_topic_image *kb_topic_image_clone(const struct kb_topic_image *t,
                                             int32_t parts);
 bool kb_part_has(const uint16_t *set, int count, int node);
@@ -92,18 +93,19 @@ struct kb_producer *kb_producer_find(const struct kb_producers *p, int64_t id);
 /* Found or made, with epoch -1. */
 struct kb_producer *kb_producer_get(struct kb_producers *p, int64_t id);
 void kb_producer_drop(struct kb_producers *p, int64_t id); /* -1: all */
-void kb_producers_copy(struct kb_producers *to, const struct kb_producers *from);
+void kb_producers_copy(struct kb_producers *to,
+                       const struct kb_producers *from);
 void kb_producers_fini(struct kb_producers *p);
 /* ProducerStateEntry.findDuplicateBatch; NULL: none. */
-const struct kb_producer_batch *
-kb_producer_duplicate(const struct kb_producer *p,
-                      const struct record_batch_header *h);
+const struct kb_producer_batch *kb_producer_duplicate(
+    const struct kb_producer *p, const struct record_batch_header *h);
 /* ProducerAppendInfo.checkProducerEpoch and checkSequence: 0, 45 or 47. */
 int16_t kb_producer_check(const struct kb_producer *p,
                           const struct record_batch_header *h);
 /* ProducerStateEntry.addBatch. */
-void kb_producer_add(struct kb_producers *p, const struct record_batch_header *h,
-                     int64_t base_offset, int64_t timestamp_ms);
+void kb_producer_add(struct kb_producers *p,
+                     const struct record_batch_header *h, int64_t base_offset,
+                     int64_t timestamp_ms);
 int32_t kb_sequence_add(int32_t sequence, int32_t n);
 
 /* -- logs -- */
@@ -136,6 +138,10 @@ struct kb_replica {
     bool is_leader;
     int32_t leader_epoch;
     int32_t fetched_epoch; /* of the leader it last fetched from, or its own */
+    /* Members the controller has agreed to add to the ISR and the image does
+     * not show yet: Kafka's maximal ISR. */
+    uint16_t pending[KB_REPLICAS_MAX];
+    uint8_t pending_count;
     bool stalled;
     int64_t behind_since_ns; /* KB_NEVER: caught up */
     struct kb_timer fetch;   /* a follower's next fetch */
@@ -213,6 +219,10 @@ void kb_node_apis_init(struct kb_node *n);
 struct kb_node *kb_node_by_id(const struct kb_cluster *c, int32_t id);
 void kb_node_apply(struct kb_cluster *c, struct kb_node *n,
                    struct kb_image *image);
+
+/* One topic of n's image is new or has changed. */
+void kb_node_apply_topic(struct kb_cluster *c, struct kb_node *n,
+                         const struct kb_topic_image *t);
 
 struct kb_rule_entry {
     int id;
@@ -318,8 +328,12 @@ struct kb_request {
     struct kb_rule rules[KB_RULES_PER_REQUEST]; /* that apply to it */
     size_t rule_count;
     struct kb_timer timer; /* process delay, produce time-out, answer delay */
-    enum { KB_STEP_NONE, KB_STEP_DELAYED, KB_STEP_PARKED,
-           KB_STEP_ANSWERING } step;
+    enum {
+        KB_STEP_NONE,
+        KB_STEP_DELAYED,
+        KB_STEP_PARKED,
+        KB_STEP_ANSWERING
+    } step;
     bool late; /* its timer fired while the node was paused */
     /* Produce */
     struct produce_request produce;
@@ -335,7 +349,8 @@ struct kb_request {
 
 /* Handle what has arrived, as far as the connection may.  May free k. */
 void kb_conn_pump(struct kb_conn *k);
-/* Take one request; `owned` is the frame the bytes are in, if it may be kept. */
+/* Take one request; `owned` is the frame the bytes are in, if it may be
+ * kept. */
 void kb_request_begin(struct kb_conn *k, struct kb_frame *owned,
                       const uint8_t *data, size_t size, bool skimmed);
 void kb_request_resume(struct kb_request *q);

@@ -21,7 +21,7 @@ static const char usage[] =
     "prints what each topic got.\n"
     "\n"
     "  --nodes N             brokers, 1 to 64 (1)\n"
-    "  --port P              of the first broker, the others follow (any free)\n"
+    "  --port P              of the first broker; the others follow (any)\n"
     "  --host NAME           that clients are told to connect to (127.0.0.1)\n"
     "  --topic NAME:PARTITIONS[:REPLICATION]\n"
     "                        a topic to begin with; may be given again\n"
@@ -31,9 +31,13 @@ static const char usage[] =
     "  --replication N       of a topic made that way (nodes, at most 3)\n"
     "  --set KEY=VALUE       a setting of the cluster: message.max.bytes,\n"
     "                        min.insync.replicas, replication.delay.ms, ...\n"
+    "  --topic-set NAME:KEY=VALUE\n"
+    "                        a setting of a topic made with --topic:\n"
+    "                        max.message.bytes, message.timestamp.type, ...\n"
     "  --discard             keep no records, and look only at the headers of\n"
     "                        their batches: for measuring a producer\n"
-    "  --script FILE         faults, one rule a line (see test/broker/model.h)\n"
+    "  --script FILE         faults, one rule a line: kb_rule_parse in\n"
+    "                        test/broker/model.h says what it may hold\n"
     "  --receive-buffer N    SO_RCVBUF of accepted connections, in bytes\n"
     "  --dump                print every record at the end\n"
     "  --help\n";
@@ -46,6 +50,8 @@ struct arguments {
     int topic_count;
     const char *settings[MAX_SETTINGS];
     int setting_count;
+    const char *topic_settings[MAX_SETTINGS];
+    int topic_setting_count;
     const char *script;
     bool dump;
 };
@@ -89,6 +95,7 @@ static const struct option options[] = {
     {"partitions", required_argument, NULL, 'P'},
     {"replication", required_argument, NULL, 'R'},
     {"set", required_argument, NULL, 's'},
+    {"topic-set", required_argument, NULL, 'T'},
     {"discard", no_argument, NULL, 'd'},
     {"script", required_argument, NULL, 'f'},
     {"receive-buffer", required_argument, NULL, 'b'},
@@ -102,23 +109,51 @@ static void take_option(struct arguments *a, int option, const char *value)
     struct kb_config *g = &a->options.config;
 
     switch (option) {
-    case 'n': g->nodes = number("--nodes", value, 1, 64); break;
-    case 'p': a->options.port = number("--port", value, 0, 65535); break;
-    case 'H': g->host = value; break;
-    case 't': add(a->topics, &a->topic_count, MAX_TOPICS, value); break;
-    case 'a': g->auto_create = truth(value); break;
-    case 'P': g->partitions = number("--partitions", value, 1, 100000); break;
-    case 'R': g->replication = number("--replication", value, 1, 8); break;
-    case 's': add(a->settings, &a->setting_count, MAX_SETTINGS, value); break;
-    case 'd': g->discard = true; break;
-    case 'f': a->script = value; break;
+    case 'n':
+        g->nodes = number("--nodes", value, 1, 64);
+        break;
+    case 'p':
+        a->options.port = number("--port", value, 0, 65535);
+        break;
+    case 'H':
+        g->host = value;
+        break;
+    case 't':
+        add(a->topics, &a->topic_count, MAX_TOPICS, value);
+        break;
+    case 'a':
+        g->auto_create = truth(value);
+        break;
+    case 'P':
+        g->partitions = number("--partitions", value, 1, 100000);
+        break;
+    case 'R':
+        g->replication = number("--replication", value, 1, 8);
+        break;
+    case 's':
+        add(a->settings, &a->setting_count, MAX_SETTINGS, value);
+        break;
+    case 'T':
+        add(a->topic_settings, &a->topic_setting_count, MAX_SETTINGS, value);
+        break;
+    case 'd':
+        g->discard = true;
+        break;
+    case 'f':
+        a->script = value;
+        break;
     case 'b':
         a->options.receive_buffer =
             number("--receive-buffer", value, 1, 1 << 30);
         break;
-    case 'D': a->dump = true; break;
-    case 'h': fputs(usage, stdout); exit(0);
-    default: exit(2);
+    case 'D':
+        a->dump = true;
+        break;
+    case 'h':
+        fputs(usage, stdout);
+        exit(0);
+    default:
+        exit(2);
     }
 }
 
@@ -171,6 +206,24 @@ static void apply_setting(struct kb_cluster *c, const char *setting)
         wrong("no such setting, or not such a value", setting);
 }
 
+static void apply_topic_setting(struct kb_cluster *c, const char *setting)
+{
+    char copy[600];
+    char *key, *value;
+
+    if (strlen(setting) >= sizeof(copy))
+        wrong("too long", setting);
+    memcpy(copy, setting, strlen(setting) + 1);
+    key = strchr(copy, ':');
+    value = key == NULL ? NULL : strchr(key, '=');
+    if (value == NULL)
+        wrong("--topic-set takes NAME:KEY=VALUE", setting);
+    *key++ = 0;
+    *value++ = 0;
+    if (!kb_topic_set(c, copy, key, value))
+        wrong("no such topic or setting, or not such a value", setting);
+}
+
 static void read_script(struct kb_cluster *c, const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -207,6 +260,8 @@ static void prepare(struct kb_cluster *c, void *arg)
         apply_setting(c, a->settings[i]);
     for (i = 0; i < a->topic_count; i++)
         create_topic(c, a->topics[i]);
+    for (i = 0; i < a->topic_setting_count; i++)
+        apply_topic_setting(c, a->topic_settings[i]);
     if (a->script != NULL)
         read_script(c, a->script);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory.c - the model's memory: malloc(3) itself, so that a test that makes the
- * library's allocations fail does not make the broker's fail too. */
+/* memory.c - the model's memory: malloc(3) itself, so that a test that makes
+ * the library's allocations fail does not make the broker's fail too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

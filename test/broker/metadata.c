@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* metadata.c - Metadata 0-13, from the node's own image.
  *
- * KafkaApis.handleTopicMetadataRequest: a topic that is created by asking for it
- * is first answered UNKNOWN_TOPIC_OR_PARTITION, and is there the next time. */
+ * KafkaApis.handleTopicMetadataRequest: a topic that is created by asking
+ * for it is first answered UNKNOWN_TOPIC_OR_PARTITION, and is there the next
+ * time. */
 #include <string.h>
 
 #include "test/broker/internal.h"
@@ -38,8 +39,8 @@ static bool fill_brokers(struct kb_request *q, struct array *out)
     return true;
 }
 
-/* Node ids of the members of a set; `alive`: only those which are (1), which are
- * not (0), or all (-1). */
+/* Node ids of the members of a set; `alive`: only those which are (1), which
+ * are not (0), or all (-1). */
 static bool fill_nodes(struct kb_request *q, const uint16_t *set, int count,
                        int alive, struct array *out)
 {
@@ -79,8 +80,8 @@ static bool fill_partition(struct kb_request *q, const struct kb_part_image *p,
 static bool fill_topic(struct kb_request *q, const struct kb_topic_image *t,
                        struct metadata_topic *out)
 {
-    struct metadata_partition *p = kp__arena_alloc_array(
-        &q->arena, (size_t)t->part_count, sizeof(*p));
+    struct metadata_partition *p =
+        kp__arena_alloc_array(&q->arena, (size_t)t->part_count, sizeof(*p));
     int32_t i;
 
     if (p == NULL)
@@ -152,8 +153,8 @@ static bool answer_asked(struct kb_request *q, const struct metadata_request *m,
                          struct array *out)
 {
     const struct metadata_request_topic *asked = kb_items(&m->topics);
-    struct metadata_topic *t = kp__arena_alloc_array(
-        &q->arena, m->topics.count + 1, sizeof(*t));
+    struct metadata_topic *t =
+        kp__arena_alloc_array(&q->arena, m->topics.count + 1, sizeof(*t));
     size_t i;
 
     if (t == NULL)

@@ -31,29 +31,30 @@ struct kb_cluster;
 struct kb_conn;
 
 struct kb_config {
-    int nodes;                 /* 1 */
-    int32_t first_node_id;     /* 1: ids go up from it */
-    const char *cluster_id;    /* 22 characters of base64 */
-    const char *host;          /* that Metadata names: "127.0.0.1" */
-    bool auto_create;          /* true: Metadata may create topics */
-    int32_t partitions;        /* 1: of a topic made that way */
-    int32_t replication;       /* 0: as many as nodes, at most 3 */
+    int nodes;                   /* 1 */
+    int32_t first_node_id;       /* 1: ids go up from it */
+    const char *cluster_id;      /* 22 characters of base64 */
+    const char *host;            /* that Metadata names: "127.0.0.1" */
+    bool auto_create;            /* true: Metadata may create topics */
+    int32_t partitions;          /* 1: of a topic made that way */
+    int32_t replication;         /* 0: as many as nodes, at most 3 */
     int32_t min_insync_replicas; /* 1 */
-    int32_t message_max_bytes; /* 1048588 */
-    int32_t request_max_bytes; /* 100 MiB: larger frames end the connection */
-    int32_t segment_bytes;     /* 1 GiB: larger batches get error 18 */
+    int32_t message_max_bytes;   /* 1048588 */
+    int32_t request_max_bytes;   /* 100 MiB: larger frames end the connection */
+    int32_t segment_bytes;       /* 1 GiB: larger batches get error 18 */
     int64_t replication_delay_ns; /* 0: followers have it at once */
-    int64_t metadata_delay_ns; /* 0: nodes learn of a change at once */
-    int64_t session_timeout_ns; /* 0: a dead node is noticed at once */
-    int64_t replica_lag_ns;    /* 30 s: a follower behind so long leaves the ISR */
-    int64_t wall_base_ms;      /* wall clock when now_ns is 0 */
+    int64_t metadata_delay_ns;    /* 0: nodes learn of a change at once */
+    int64_t session_timeout_ns;   /* 0: a dead node is noticed at once */
+    int64_t replica_lag_ns; /* 30 s: a follower behind so long leaves the ISR */
+    int64_t wall_base_ms;   /* wall clock when now_ns is 0 */
     int64_t first_producer_id; /* 0 */
     int64_t quota_bytes_per_s; /* 0: none.  Of produced bytes, per node */
     uint64_t seed;             /* of topic ids */
     bool unclean;              /* out-of-sync replicas may be elected */
     bool discard;              /* store no batches, check only their headers */
-    /* Refuse (87) offset deltas that do not count up from 0.  Kafka rewrites
-     * such batches; a client of ours must not send them. */
+    /* Refuse (87) offset deltas that do not count up from 0, and bytes behind a
+     * batch.  Kafka puts such things right; a client of ours must not send
+     * them. */
     bool strict; /* true */
 };
 void kb_config_default(struct kb_config *c);
@@ -203,26 +204,26 @@ void kb_preset_producer(struct kb_cluster *c, const char *topic,
 /* -- faults -- */
 
 enum kb_answer {
-    KB_ANSWER,            /* the normal one */
-    KB_ANSWER_NONE,       /* none, and on to the next request */
-    KB_ANSWER_STALL,      /* none, and the connection is dead silent from now */
-    KB_ANSWER_CLOSE,      /* none, and FIN */
-    KB_ANSWER_RESET,      /* none, and RST */
-    KB_ANSWER_CUT,        /* its first `at` bytes, then FIN */
-    KB_ANSWER_CUT_STALL,  /* its first `at` bytes, then silence */
-    KB_ANSWER_SHORT,      /* body cut after `at` bytes, the size says so */
-    KB_ANSWER_GARBAGE,    /* right size, body of pseudo-random bytes */
-    KB_ANSWER_FLIP,       /* bit `at` of the body flipped */
+    KB_ANSWER,           /* the normal one */
+    KB_ANSWER_NONE,      /* none, and on to the next request */
+    KB_ANSWER_STALL,     /* none, and the connection is dead silent from now */
+    KB_ANSWER_CLOSE,     /* none, and FIN */
+    KB_ANSWER_RESET,     /* none, and RST */
+    KB_ANSWER_CUT,       /* its first `at` bytes, then FIN */
+    KB_ANSWER_CUT_STALL, /* its first `at` bytes, then silence */
+    KB_ANSWER_SHORT,     /* body cut after `at` bytes, the size says so */
+    KB_ANSWER_GARBAGE,   /* right size, body of pseudo-random bytes */
+    KB_ANSWER_FLIP,      /* bit `at` of the body flipped */
     KB_ANSWER_TWICE,
-    KB_ANSWER_WRONG_ID,   /* another correlation id */
-    KB_ANSWER_HUGE,       /* a size field of INT32_MAX */
-    KB_ANSWER_NEGATIVE,   /* a size field of -1 */
-    KB_ANSWER_TINY,       /* a frame of 2 bytes */
-    KB_ANSWER_UNASKED,    /* one more answer in front, to nobody's request */
-    KB_ANSWER_OTHER_API,  /* the right id, another API's body */
-    KB_ANSWER_DRIBBLE,    /* one byte every `dribble_ns` */
-    KB_ANSWER_HALF_CLOSE, /* the answer, then the broker's half is closed */
-    KB_ANSWER_CLOSE_AFTER,/* the answer, then FIN */
+    KB_ANSWER_WRONG_ID,    /* another correlation id */
+    KB_ANSWER_HUGE,        /* a size field of INT32_MAX */
+    KB_ANSWER_NEGATIVE,    /* a size field of -1 */
+    KB_ANSWER_TINY,        /* a frame of 2 bytes */
+    KB_ANSWER_UNASKED,     /* one more answer in front, to nobody's request */
+    KB_ANSWER_OTHER_API,   /* the right id, another API's body */
+    KB_ANSWER_DRIBBLE,     /* one byte every `dribble_ns` */
+    KB_ANSWER_HALF_CLOSE,  /* the answer, then the broker's half is closed */
+    KB_ANSWER_CLOSE_AFTER, /* the answer, then FIN */
     KB_ANSWER_KINDS
 };
 
@@ -232,13 +233,13 @@ struct kb_action {
     int64_t dribble_ns;
     enum kb_answer answer;
     uint32_t at;
-    bool ignore;         /* the request is not handled at all */
+    bool ignore; /* the request is not handled at all */
     bool has_error;
-    int16_t error;       /* of the partition, the topic, or the whole answer */
-    bool append;         /* ... after everything was done as if there were none */
-    bool omit;           /* the answer does not speak of the partition */
-    bool repeat;         /* ... speaks of it twice, the second time error -1 */
-    bool stranger;       /* ... speaks of a partition nobody asked about */
+    int16_t error; /* of the partition, the topic, or the whole answer */
+    bool append;   /* ... after everything was done as if there were none */
+    bool omit;     /* the answer does not speak of the partition */
+    bool repeat;   /* ... speaks of it twice, the second time error -1 */
+    bool stranger; /* ... speaks of a partition nobody asked about */
     bool has_offset;
     int64_t base_offset; /* answered instead of the real one */
     bool has_throttle;
@@ -248,12 +249,12 @@ struct kb_action {
 #define KB_API_CONNECT (-2) /* the moment of connecting, as an API */
 
 struct kb_rule {
-    int16_t api;     /* -1: any but KB_API_CONNECT */
-    int32_t node_id; /* -1: any */
-    char topic[250]; /* "": any.  Produce and Metadata */
+    int16_t api;       /* -1: any but KB_API_CONNECT */
+    int32_t node_id;   /* -1: any */
+    char topic[250];   /* "": any.  Produce and Metadata */
     int32_t partition; /* -1: any.  Produce */
-    int64_t skip;    /* let so many pass first */
-    int64_t count;   /* then apply to so many; -1: for ever */
+    int64_t skip;      /* let so many pass first */
+    int64_t count;     /* then apply to so many; -1: for ever */
     struct kb_action action;
 };
 /* api -1, node -1, partition -1, count 1, nothing done. */
@@ -272,11 +273,11 @@ const char *kb_rule_parse(const char *line, struct kb_rule *out);
 struct kb_request_info {
     int32_t node_id;
     int16_t api, version;
-    int16_t acks;       /* Produce */
-    const char *topic;  /* NULL: the request as a whole */
-    int32_t partition;  /* -1: the request as a whole */
+    int16_t acks;          /* Produce */
+    const char *topic;     /* NULL: the request as a whole */
+    int32_t partition;     /* -1: the request as a whole */
     const char *client_id; /* may be NULL */
-    void *user;         /* of the connection */
+    void *user;            /* of the connection */
 };
 /* Asked after the rules, for each request as a whole, and for each partition of
  * a Produce request; what it leaves alone stays as the rules said. */
@@ -294,7 +295,7 @@ struct kb_verdict {
     struct uuid topic_id;
     int32_t partition;
     int16_t acks;
-    int16_t error;      /* of the checks; 0 for a duplicate too */
+    int16_t error; /* of the checks; 0 for a duplicate too */
     bool appended, duplicate;
     int64_t base_offset; /* -1 unless appended or duplicate */
     bool header_valid;

@@ -7,9 +7,12 @@
 /* Fetch and FindCoordinator are listed and not served: librdkafka looks at them
  * to find out which record format and codecs a broker knows. */
 static const struct kb_api_range default_apis[KB_API_RANGES] = {
-    {API_PRODUCE, 0, 13, true},      {1, 4, 18, false},
-    {API_METADATA, 0, 13, true},     {10, 0, 6, false},
-    {API_API_VERSIONS, 0, 5, true},  {API_INIT_PRODUCER_ID, 0, 6, true},
+    {API_PRODUCE, 0, 13, true},
+    {1, 4, 18, false},
+    {API_METADATA, 0, 13, true},
+    {10, 0, 6, false},
+    {API_API_VERSIONS, 0, 5, true},
+    {API_INIT_PRODUCER_ID, 0, 6, true},
     {17, 0, 1, false},
 };
 
@@ -47,8 +50,8 @@ static void apply_part(struct kb_cluster *c, struct kb_node *n,
         kb_replica_role(c, r, p->leader == n->index, p->leader_epoch);
 }
 
-static void apply_topic(struct kb_cluster *c, struct kb_node *n,
-                        const struct kb_topic_image *t)
+void kb_node_apply_topic(struct kb_cluster *c, struct kb_node *n,
+                         const struct kb_topic_image *t)
 {
     int32_t p;
 
@@ -99,10 +102,10 @@ void kb_node_apply(struct kb_cluster *c, struct kb_node *n,
         if (d < 0) {
             drop_topic(c, n, old->by_id[oi++]->topic);
         } else if (d > 0) {
-            apply_topic(c, n, image->by_id[ni++]);
+            kb_node_apply_topic(c, n, image->by_id[ni++]);
         } else {
             if (old->by_id[oi] != image->by_id[ni])
-                apply_topic(c, n, image->by_id[ni]);
+                kb_node_apply_topic(c, n, image->by_id[ni]);
             oi++;
             ni++;
         }

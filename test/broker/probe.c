@@ -25,7 +25,8 @@ void kb_probe_free(void *p)
     kb_free(p);
 }
 
-static void put_record(struct buf *out, const struct kb_probe_batch *b, int32_t i)
+static void put_record(struct buf *out, const struct kb_probe_batch *b,
+                       int32_t i)
 {
     char key[16], value[16];
     uint8_t *padded = kb_alloc(b->value_size + sizeof(value));
@@ -43,8 +44,8 @@ static void put_record(struct buf *out, const struct kb_probe_batch *b, int32_t 
     if (!b->no_key)
         r.key = kp_str(key);
     r.value.data = padded;
-    r.value.size = b->value_size > strlen(value) ? b->value_size
-                                                 : strlen(value);
+    r.value.size =
+        b->value_size > strlen(value) ? b->value_size : strlen(value);
     for (h = 0; h < b->header_count && h < 8; h++) {
         headers[h].key = kp_str("h");
         headers[h].value = kp_str("x");
@@ -114,7 +115,7 @@ uint8_t *kb_probe_batch_make(const struct kb_probe_batch *b, size_t *size)
 }
 
 uint8_t *kb_probe_request(int16_t api, int16_t version, int32_t correlation_id,
-                       const void *body, size_t *size)
+                          const void *body, size_t *size)
 {
     const struct api *a = kp__api(api);
     struct request_header h = {api, version, correlation_id, {"probe", 5}};
@@ -159,7 +160,8 @@ static void group(const struct kb_probe_produce *p,
     *topic_count = n;
 }
 
-uint8_t *kb_probe_produce_request(const struct kb_probe_produce *p, size_t *size)
+uint8_t *kb_probe_produce_request(const struct kb_probe_produce *p,
+                                  size_t *size)
 {
     struct produce_request_topic *topics =
         kb_alloc((p->count + 1) * sizeof(*topics));
@@ -176,14 +178,15 @@ uint8_t *kb_probe_produce_request(const struct kb_probe_produce *p, size_t *size
         r.transactional_id.size = strlen(p->transactional_id);
     group(p, topics, &r.topics.count, parts);
     r.topics.items = topics;
-    out = kb_probe_request(API_PRODUCE, p->version, p->correlation_id, &r, size);
+    out =
+        kb_probe_request(API_PRODUCE, p->version, p->correlation_id, &r, size);
     kb_free(topics);
     kb_free(parts);
     return out;
 }
 
 bool kb_probe_decode(struct kb_probe_answer *a, int16_t api, int16_t version,
-                  const uint8_t *frame, size_t size)
+                     const uint8_t *frame, size_t size)
 {
     const struct api *of = kp__api(api);
     struct reader r;
@@ -209,7 +212,7 @@ void kb_probe_answer_fini(struct kb_probe_answer *a)
 }
 
 bool kb_probe_take(struct kb_conn *k, struct kb_probe_answer *a, int16_t api,
-                int16_t version)
+                   int16_t version)
 {
     struct kb_output *o = kb_conn_output(k);
     bool ok;
@@ -222,21 +225,25 @@ bool kb_probe_take(struct kb_conn *k, struct kb_probe_answer *a, int16_t api,
     return ok;
 }
 
-void kb_probe_send(struct kb_conn *k, uint8_t *frame, size_t size, int64_t now_ns)
+void kb_probe_send(struct kb_conn *k, uint8_t *frame, size_t size,
+                   int64_t now_ns)
 {
     kb_conn_frame(k, frame + 4, size - 4, now_ns);
     kb_free(frame);
 }
 
 void kb_probe_send_bytes(struct kb_conn *k, int16_t version, int16_t acks,
-                      int32_t timeout_ms, const char *topic, int32_t partition,
-                      const uint8_t *data, size_t size)
+                         int32_t timeout_ms, const char *topic,
+                         int32_t partition, const uint8_t *data, size_t size)
 {
-    struct kb_probe_part part = {.topic = topic, .partition = partition,
-                              .records = data, .size = size};
-    struct kb_probe_produce p = {.version = version, .acks = acks,
-                              .timeout_ms = timeout_ms, .correlation_id = 7,
-                              .parts = &part, .count = 1};
+    struct kb_probe_part part = {
+        .topic = topic, .partition = partition, .records = data, .size = size};
+    struct kb_probe_produce p = {.version = version,
+                                 .acks = acks,
+                                 .timeout_ms = timeout_ms,
+                                 .correlation_id = 7,
+                                 .parts = &part,
+                                 .count = 1};
     size_t n;
     uint8_t *frame;
 
@@ -246,18 +253,19 @@ void kb_probe_send_bytes(struct kb_conn *k, int16_t version, int16_t acks,
 }
 
 void kb_probe_send_batch(struct kb_conn *k, int16_t version, int16_t acks,
-                      int32_t timeout_ms, const char *topic, int32_t partition,
-                      const struct kb_probe_batch *b)
+                         int32_t timeout_ms, const char *topic,
+                         int32_t partition, const struct kb_probe_batch *b)
 {
     size_t size;
     uint8_t *data = kb_probe_batch_make(b, &size);
 
     kb_probe_send_bytes(k, version, acks, timeout_ms, topic, partition, data,
-                     size);
+                        size);
     kb_probe_free(data);
 }
 
-static void read_verdict(struct kb_probe_verdict *v, const struct kb_probe_answer *a)
+static void read_verdict(struct kb_probe_verdict *v,
+                         const struct kb_probe_answer *a)
 {
     const struct produce_response *r = &a->body.produce;
     const struct produce_response_topic *t = r->topics.items;
@@ -280,7 +288,8 @@ static void read_verdict(struct kb_probe_verdict *v, const struct kb_probe_answe
     v->throttle_ms = r->throttle_time_ms;
 }
 
-struct kb_probe_verdict kb_probe_take_verdict(struct kb_conn *k, int16_t version)
+struct kb_probe_verdict kb_probe_take_verdict(struct kb_conn *k,
+                                              int16_t version)
 {
     struct kb_probe_verdict v;
     struct kb_probe_answer a;

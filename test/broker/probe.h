@@ -42,14 +42,16 @@ struct kb_probe_produce {
     int16_t version, acks;
     int32_t timeout_ms, correlation_id;
     const char *transactional_id;
-    const struct kb_probe_part *parts; /* neighbours of one topic are put together */
+    const struct kb_probe_part
+        *parts; /* neighbours of one topic are put together */
     size_t count;
 };
 /* A request of any API with its size prefix; `body` is the struct of
  * lib/wire/api.h. */
 uint8_t *kb_probe_request(int16_t api, int16_t version, int32_t correlation_id,
-                       const void *body, size_t *size);
-uint8_t *kb_probe_produce_request(const struct kb_probe_produce *p, size_t *size);
+                          const void *body, size_t *size);
+uint8_t *kb_probe_produce_request(const struct kb_probe_produce *p,
+                                  size_t *size);
 
 /* An answer, decoded.  What it points to lives until kb_probe_answer_fini. */
 struct kb_probe_answer {
@@ -66,14 +68,15 @@ struct kb_probe_answer {
 };
 /* False: these bytes are no such answer. */
 bool kb_probe_decode(struct kb_probe_answer *a, int16_t api, int16_t version,
-                  const uint8_t *frame, size_t size);
+                     const uint8_t *frame, size_t size);
 void kb_probe_answer_fini(struct kb_probe_answer *a);
 /* Takes the next answer a connection has; false: it has none, or not that. */
 bool kb_probe_take(struct kb_conn *k, struct kb_probe_answer *a, int16_t api,
-                int16_t version);
+                   int16_t version);
 /* Give the model a frame made by kb_probe_request (the prefix is left out), and
  * free it. */
-void kb_probe_send(struct kb_conn *k, uint8_t *frame, size_t size, int64_t now_ns);
+void kb_probe_send(struct kb_conn *k, uint8_t *frame, size_t size,
+                   int64_t now_ns);
 
 /* -- the same for one partition -- */
 
@@ -92,12 +95,13 @@ struct kb_probe_verdict {
 };
 /* Correlation id 7; the topic id is looked up in k's cluster. */
 void kb_probe_send_bytes(struct kb_conn *k, int16_t version, int16_t acks,
-                      int32_t timeout_ms, const char *topic, int32_t partition,
-                      const uint8_t *data, size_t size);
+                         int32_t timeout_ms, const char *topic,
+                         int32_t partition, const uint8_t *data, size_t size);
 void kb_probe_send_batch(struct kb_conn *k, int16_t version, int16_t acks,
-                      int32_t timeout_ms, const char *topic, int32_t partition,
-                      const struct kb_probe_batch *b);
+                         int32_t timeout_ms, const char *topic,
+                         int32_t partition, const struct kb_probe_batch *b);
 /* The next answer; `answered` is false if there is none. */
-struct kb_probe_verdict kb_probe_take_verdict(struct kb_conn *k, int16_t version);
+struct kb_probe_verdict kb_probe_take_verdict(struct kb_conn *k,
+                                              int16_t version);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "test/broker/internal.h"
 
+#define ATTRIBUTE_TRANSACTIONAL 16
+
 static struct kb_topic_image *find_topic(const struct kb_request *q,
                                          const struct produce_request_topic *t)
 {
@@ -31,8 +33,8 @@ static int32_t min_isr(const struct kb_cluster *c, const struct kb_topic *t,
 }
 
 static void report(struct kb_request *q, const struct kb_topic *t,
-                   int32_t partition, const struct kb_checked *b,
-                   int16_t error, int64_t base_offset, bool duplicate)
+                   int32_t partition, const struct kb_checked *b, int16_t error,
+                   int64_t base_offset, bool duplicate)
 {
     struct kb_cluster *c = q->conn->cluster;
     struct kb_verdict v;
@@ -113,8 +115,7 @@ static void append(struct kb_request *q, struct kb_wait *w,
 
         r->topic->totals.duplicates++;
         report(q, r->topic, r->partition, b, 0, was.first_offset, true);
-        accepted(w, r, was.first_offset, was.timestamp_ms,
-                 was.last_offset + 1);
+        accepted(w, r, was.first_offset, was.timestamp_ms, was.last_offset + 1);
         return;
     }
     error = b->header.producer_id >= 0 ? kb_producer_check(p, &b->header) : 0;
@@ -126,9 +127,15 @@ static void append(struct kb_request *q, struct kb_wait *w,
     b->header.max_timestamp_ms = b->max_timestamp_ms;
     report(q, r->topic, r->partition, b, 0, r->end_offset, false);
     base = kb_replica_append(c, r, &b->header, b->data, b->size);
-    accepted(w, r, base,
-             r->topic->config.log_append_time ? kb_wall_ms(c) : -1,
+    accepted(w, r, base, r->topic->config.log_append_time ? kb_wall_ms(c) : -1,
              base + b->header.last_offset_delta + 1);
+}
+
+/* ReplicaManager answers the others with UNKNOWN_LOG_APPEND_INFO. */
+static bool knows_log_start(int16_t error)
+{
+    return error != 2 && error != 6 && error != 10 && error != 18 &&
+           error != 56;
 }
 
 /* ReplicaManager.appendToLocalLog. */
@@ -149,10 +156,13 @@ static void judge_local(struct kb_request *q, struct kb_wait *w,
         error = 19;
     else
         error = kb_check_batch(q, t, b);
-    if (error != 0)
-        refused(q, w, partition, b, error);
-    else
+    if (error == 0) {
         append(q, w, r, b);
+        return;
+    }
+    if (knows_log_start(error))
+        w->answer->log_start_offset = r->start_offset;
+    refused(q, w, partition, b, error);
 }
 
 static bool acks_valid(int16_t acks)
@@ -175,6 +185,9 @@ static void judge(struct kb_request *q, struct kb_wait *w,
         return;
     }
     error = kb_check_shape(q, &p->records, &b);
+    if (b.header_valid && q->produce.transactional_id.data == NULL &&
+        (b.header.attributes & ATTRIBUTE_TRANSACTIONAL) != 0)
+        error = 53;
     if (error == 0 && !acks_valid(q->produce.acks))
         error = 21;
     if (error != 0)
@@ -231,7 +244,6 @@ static void judge_topic(struct kb_request *q, size_t *next,
 {
     const struct produce_request_partition *p = kb_items(&t->partitions);
     struct produce_response_partition *out = kb_items(&answer->partitions);
-    struct kb_topic_image *image = find_topic(q, t);
     size_t i;
 
     for (i = 0; i < t->partitions.count; i++) {
@@ -240,7 +252,8 @@ static void judge_topic(struct kb_request *q, size_t *next,
         kp__node_init(&w->in_replica);
         w->request = q;
         w->answer = &out[i];
-        w->topic = image;
+        /* looked up each time: an append may bring a new image */
+        w->topic = find_topic(q, t);
         judge_part(q, w, t, &p[i]);
         w->topic = NULL; /* the image may go */
     }
@@ -330,9 +343,9 @@ static int32_t quota_throttle_ms(struct kb_request *q)
     return (int32_t)((n->quota_used - rate) / rate * 1000.0);
 }
 
-static struct kb_part_image *current_part(const struct kb_request *q,
-                                          const struct produce_response_topic *t,
-                                          int32_t index)
+static struct kb_part_image *current_part(
+    const struct kb_request *q, const struct produce_response_topic *t,
+    int32_t index)
 {
     const struct kb_image *image = q->conn->node->image;
     struct kb_topic_image *i =
@@ -354,9 +367,8 @@ static void add_endpoint(struct kb_request *q, const struct kb_node *n)
         if (e[i].node_id == n->id)
             return;
     if (e == NULL) {
-        e = kp__arena_alloc_array(&q->arena,
-                                  (size_t)q->conn->cluster->node_count,
-                                  sizeof(*e));
+        e = kp__arena_alloc_array(
+            &q->arena, (size_t)q->conn->cluster->node_count, sizeof(*e));
         if (e == NULL)
             return;
         a->items = e;
@@ -394,7 +406,8 @@ static void force(struct kb_wait *w)
 }
 
 /* Leave out, repeat, add, as the script says.  `first`: of the topic's. */
-static void distort(struct produce_response_topic *t, const struct kb_wait *first)
+static void distort(struct produce_response_topic *t,
+                    const struct kb_wait *first)
 {
     struct produce_response_partition *a = kb_items(&t->partitions);
     size_t n = t->partitions.count, i, to = 0;
@@ -448,8 +461,8 @@ void kb_produce_finish(struct kb_request *q)
         if (kp__node_linked(&q->waits[i].in_replica))
             kb_wait_settle(&q->waits[i], 7);
     complete(q);
-    q->throttle_ms = q->action.has_throttle ? q->action.throttle_ms
-                                            : quota_throttle_ms(q);
+    q->throttle_ms =
+        q->action.has_throttle ? q->action.throttle_ms : quota_throttle_ms(q);
     q->answer.throttle_time_ms = q->throttle_ms;
     if (q->produce.acks == 0) {
         q->no_answer = true;

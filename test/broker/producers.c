@@ -87,10 +87,10 @@ void kb_producers_copy(struct kb_producers *to, const struct kb_producers *from)
 {
     kb_free(to->slots);
     *to = *from;
-    to->slots = from->capacity == 0
-                    ? NULL
-                    : kb_memdup(from->slots,
-                                from->capacity * sizeof(from->slots[0]));
+    to->slots =
+        from->capacity == 0
+            ? NULL
+            : kb_memdup(from->slots, from->capacity * sizeof(from->slots[0]));
 }
 
 void kb_producers_fini(struct kb_producers *p)
@@ -106,9 +106,8 @@ int32_t kb_sequence_add(int32_t sequence, int32_t n)
     return (int32_t)(sum > INT32_MAX ? sum - INT32_MAX - 1 : sum);
 }
 
-const struct kb_producer_batch *
-kb_producer_duplicate(const struct kb_producer *p,
-                      const struct record_batch_header *h)
+const struct kb_producer_batch *kb_producer_duplicate(
+    const struct kb_producer *p, const struct record_batch_header *h)
 {
     int32_t last = kb_sequence_add(h->base_sequence, h->last_offset_delta);
     int i;
@@ -140,8 +139,9 @@ int16_t kb_producer_check(const struct kb_producer *p,
     return ERROR_OUT_OF_ORDER;
 }
 
-void kb_producer_add(struct kb_producers *p, const struct record_batch_header *h,
-                     int64_t base_offset, int64_t timestamp_ms)
+void kb_producer_add(struct kb_producers *p,
+                     const struct record_batch_header *h, int64_t base_offset,
+                     int64_t timestamp_ms)
 {
     struct kb_producer *e = kb_producer_get(p, h->producer_id);
     struct kb_producer_batch *b;

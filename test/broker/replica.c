@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* replica.c - one node's copy of one partition: its log, its producer state, its
- * part in replication.
+/* replica.c - one node's copy of one partition: its log, its producer state,
+ * its part in replication.
  *
  * Invariant: a follower that has caught up with its leader's epoch holds a
- * prefix of the leader's log; the high watermark is the least end offset over
- * the in-sync replicas, and never moves back while one leads. */
+ * prefix of the leader's log; the high watermark is the least end offset
+ * over the in-sync replicas, and never moves back while one leads. */
 #include <string.h>
 
 #include "test/broker/internal.h"
@@ -99,8 +99,7 @@ void kb_replica_free(struct kb_cluster *c, struct kb_replica *r)
 
 struct kb_part_image *kb_replica_image(const struct kb_replica *r)
 {
-    struct kb_topic_image *t =
-        kb_image_by_id(r->node->image, &r->topic->id);
+    struct kb_topic_image *t = kb_image_by_id(r->node->image, &r->topic->id);
 
     if (t == NULL || r->partition >= t->part_count)
         return NULL;
@@ -139,9 +138,10 @@ static void truncate_to_leader(struct kb_replica *r, const struct kb_replica *l)
         return;
     while (r->count > same)
         batch_unref(r->batches[--r->count]);
-    r->end_offset = same == 0 ? l->start_offset
-                              : r->batches[same - 1]->base_offset + 1 +
-                                    r->batches[same - 1]->header.last_offset_delta;
+    r->end_offset = same == 0
+                        ? l->start_offset
+                        : r->batches[same - 1]->base_offset + 1 +
+                              r->batches[same - 1]->header.last_offset_delta;
     if (r->high_watermark > r->end_offset)
         r->high_watermark = r->end_offset;
     rebuild_producers(r);
@@ -202,8 +202,8 @@ void kb_replica_fetch(struct kb_cluster *c, struct kb_replica *r)
     r->behind_since_ns = KB_NEVER;
     r->fetched_epoch = l->leader_epoch;
     kb_replica_advance(c, l);
-    r->high_watermark = l->high_watermark < r->end_offset ? l->high_watermark
-                                                          : r->end_offset;
+    r->high_watermark =
+        l->high_watermark < r->end_offset ? l->high_watermark : r->end_offset;
     maybe_rejoin(c, r, l);
 }
 
@@ -212,8 +212,7 @@ void kb_replica_want_fetch(struct kb_cluster *c, struct kb_replica *r)
     if (c->config.replication_delay_ns == 0)
         kb_replica_fetch(c, r);
     else if (!r->fetch.node.in_heap)
-        kb_timer_set(c, &r->fetch,
-                     c->now_ns + c->config.replication_delay_ns);
+        kb_timer_set(c, &r->fetch, c->now_ns + c->config.replication_delay_ns);
 }
 
 void kb_replica_copy(struct kb_replica *r, const struct kb_replica *from)
@@ -297,8 +296,9 @@ static void on_lag(struct kb_cluster *c, struct kb_timer *t)
     kb_replica_advance(c, l);
 }
 
-/* What a leader knows of a replica: one that has not fetched under this epoch may
- * hold other records at the same offsets, so nothing of it counts yet. */
+/* What a leader knows of a replica: one that has not fetched under this
+ * epoch may hold other records at the same offsets, so nothing of it counts
+ * yet. */
 static int64_t known_end(const struct kb_replica *l, const struct kb_replica *r)
 {
     if (r == NULL || r->fetched_epoch != l->leader_epoch)
@@ -307,13 +307,13 @@ static int64_t known_end(const struct kb_replica *l, const struct kb_replica *r)
 }
 
 static int64_t least_of(struct kb_cluster *c, const struct kb_replica *l,
-                        const struct kb_part_image *p, int64_t least)
+                        const uint16_t *set, int count, int64_t least)
 {
     int i;
 
-    for (i = 0; i < p->isr_count; i++) {
+    for (i = 0; i < count; i++) {
         struct kb_replica *r =
-            kb_replica_at(l->topic, l->partition, &c->nodes[p->isr[i]]);
+            kb_replica_at(l->topic, l->partition, &c->nodes[set[i]]);
         int64_t end = known_end(l, r);
 
         if (r != l && end < least)
@@ -322,18 +322,14 @@ static int64_t least_of(struct kb_cluster *c, const struct kb_replica *l,
     return least;
 }
 
-/* Over the ISR as the leader has it, and over the members the controller has
- * agreed to add to it: Kafka's maximal ISR.  One of them may be elected before
- * the leader has heard that it is in. */
+/* Over the ISR as the leader has it, and over those about to be in it: one of
+ * them may be elected before the leader has heard of it. */
 static int64_t least_end(struct kb_cluster *c, const struct kb_replica *l,
                          const struct kb_part_image *p)
 {
-    const struct kb_topic_image *t = kb_image_by_id(c->image, &l->topic->id);
-    int64_t least = least_of(c, l, p, l->end_offset);
+    int64_t least = least_of(c, l, p->isr, p->isr_count, l->end_offset);
 
-    if (t != NULL && t->parts[l->partition].leader_epoch == l->leader_epoch)
-        least = least_of(c, l, &t->parts[l->partition], least);
-    return least;
+    return least_of(c, l, l->pending, l->pending_count, least);
 }
 
 static int16_t wait_verdict(const struct kb_cluster *c,
@@ -436,6 +432,7 @@ void kb_replica_role(struct kb_cluster *c, struct kb_replica *r, bool leader,
 
     r->is_leader = leader;
     r->leader_epoch = epoch;
+    r->pending_count = 0; /* the image has them now */
     if (leader) {
         r->fetched_epoch = epoch;
         r->topic->parts[r->partition].last_leader = (int16_t)r->node->index;

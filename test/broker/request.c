@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* request.c - one request: decoded, perhaps delayed, handled, answered.
  *
- * A request belongs to its connection (as its `current`) from begin to end.  The
- * bytes it was decoded from are kept only if it has to wait before it is handled;
- * what an answer needs later is in its arena. */
+ * A request belongs to its connection (as its `current`) from begin to end.
+ * The bytes it was decoded from are kept only if it has to wait before it is
+ * handled; what an answer needs later is in its arena. */
 #include <string.h>
 
 #include "test/broker/internal.h"
@@ -72,8 +72,7 @@ static void throttle(struct kb_conn *k, int32_t ms)
     if (ms <= 0 || k->ended)
         return;
     k->muted = true;
-    kb_timer_set(k->cluster, &k->timer,
-                 k->cluster->now_ns + ms * KB_NS_PER_MS);
+    kb_timer_set(k->cluster, &k->timer, k->cluster->now_ns + ms * KB_NS_PER_MS);
 }
 
 void kb_request_end(struct kb_request *q)

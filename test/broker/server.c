@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* server.c - the thread that runs the model on sockets.
  *
- * One turn: events, then whatever is due, then output.  The lock is held but for
- * the sleep in epoll; whoever holds it may change the model and settles it
- * before giving it back. */
+ * One turn: events, then whatever is due, then output.  The lock is held but
+ * for the sleep in epoll; whoever holds it may change the model and settles
+ * it before giving it back. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -116,10 +116,9 @@ static void write_bootstrap(struct broker_server *s)
 
     s->bootstrap = kb_alloc(room);
     for (i = 0; i < nodes; i++)
-        used += (size_t)snprintf(
-            s->bootstrap + used, room - used, "%s%s:%d", i > 0 ? "," : "",
-            s->options.config.host,
-            kp_broker_port(s, kb_node_id(s->cluster, i)));
+        used += (size_t)snprintf(s->bootstrap + used, room - used, "%s%s:%d",
+                                 i > 0 ? "," : "", s->options.config.host,
+                                 kp_broker_port(s, kb_node_id(s->cluster, i)));
 }
 
 static bool open_fds(struct broker_server *s)
@@ -138,8 +137,8 @@ static void destroy(struct broker_server *s)
 {
     while (!kp__list_empty(&s->sockets))
         kb_server_socket_close(KP_CONTAINER(kp__list_first(&s->sockets),
-                                         struct client_socket, in_server),
-                            false);
+                                            struct client_socket, in_server),
+                               false);
     kb_server_free_closed(s);
     kb_server_close_listeners(s);
     if (s->wake.fd >= 0)
@@ -161,8 +160,7 @@ static struct broker_server *create(const struct broker_options *o)
 
     s->options = *o;
     s->origin_ns = clock_ns(CLOCK_MONOTONIC);
-    s->options.config.wall_base_ms =
-        clock_ns(CLOCK_REALTIME) / KP_NS_PER_MS;
+    s->options.config.wall_base_ms = clock_ns(CLOCK_REALTIME) / KP_NS_PER_MS;
     s->epoll_fd = s->wake.fd = -1;
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_condattr_init(&monotonic);
@@ -171,7 +169,7 @@ static struct broker_server *create(const struct broker_options *o)
     (void)pthread_condattr_destroy(&monotonic);
     kp__list_init(&s->sockets);
     kp__list_init(&s->closed);
-    s->scratch = kb_alloc(2 * SERVER_READ_MAX);
+    s->scratch = kb_alloc(SCRATCH_SIZE);
     s->cluster = kb_create(&s->options.config);
     return s;
 }

@@ -10,7 +10,7 @@
 #include "test/broker/broker.h"
 #include "test/broker/skim.h"
 
-#define SERVER_READ_MAX (64 * 1024)
+#define SCRATCH_SIZE (128 * 1024)
 
 enum watched_kind { WATCHED_WAKE, WATCHED_LISTENER, WATCHED_SOCKET };
 
@@ -54,7 +54,7 @@ struct broker_server {
     struct listener *listeners; /* two a node: IPv4, IPv6 (fd -1: none) */
     int listener_count;
     struct list sockets, closed;
-    uint8_t *scratch; /* SERVER_READ_MAX and what a skim left over */
+    uint8_t *scratch; /* SCRATCH_SIZE bytes to read into */
     char *bootstrap;
 };
 

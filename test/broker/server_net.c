@@ -161,9 +161,8 @@ void kb_server_accept(struct broker_server *s, struct listener *l)
 {
     int fd;
 
-    while (l->listening &&
-           (fd = accept4(l->watched.fd, NULL, NULL,
-                         SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+    while (l->listening && (fd = accept4(l->watched.fd, NULL, NULL,
+                                         SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
         set_options(s, fd);
         kb_server_socket_new(s, fd, l->node_id);
     }

@@ -286,7 +286,8 @@ static bool at_batch(struct cursor *c)
     s->skip_left = s->body;
     /* Not exactly one batch: the model cannot see that any more, so let it see
      * a record format that gets the same answer. */
-    if ((uint64_t)be32(p + 8) + 12 != (uint64_t)s->body + RECORD_BATCH_HEADER_SIZE)
+    if ((uint64_t)be32(p + 8) + 12 !=
+        (uint64_t)s->body + RECORD_BATCH_HEADER_SIZE)
         s->kept[s->kept_size - RECORD_BATCH_HEADER_SIZE + 16] = 1;
     s->skimmed = true;
     return begin_tags(s, AT_PARTITION_END);

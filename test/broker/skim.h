@@ -2,9 +2,9 @@
 /* skim.h - taking the bodies of record batches out of a byte stream, so that
  * they need not be read at all.  For discard mode.  Pure.
  *
- * The stream is walked as it comes.  Of a Produce request everything is kept but
- * what follows the 61 bytes of each batch header; the length of each record
- * field becomes 61.  Other requests are kept whole. */
+ * The stream is walked as it comes.  Of a Produce request everything is kept
+ * but what follows the 61 bytes of each batch header; the length of each
+ * record field becomes 61.  Other requests are kept whole. */
 #ifndef KP_BROKER_SKIM_H
 #define KP_BROKER_SKIM_H
 

@@ -30,8 +30,8 @@ struct kb_topic *kb_topic_new(struct kb_cluster *c, const char *name,
     t->config.segment_bytes = -1;
     t->config.before_max_ms = INT64_MAX;
     t->config.after_max_ms = 3600 * 1000;
-    c->topics = kb_realloc(c->topics,
-                           (c->topic_count + 1) * sizeof(c->topics[0]));
+    c->topics =
+        kb_realloc(c->topics, (c->topic_count + 1) * sizeof(c->topics[0]));
     c->topics[c->topic_count++] = t;
     return t;
 }
@@ -152,8 +152,7 @@ bool kb_set(struct kb_cluster *c, const char *key, const char *value)
     return false;
 }
 
-bool kb_topic_id(const struct kb_cluster *c, const char *name,
-                 struct uuid *out)
+bool kb_topic_id(const struct kb_cluster *c, const char *name, struct uuid *out)
 {
     const struct kb_topic *t = kb_topic_live(c, name);
 
@@ -173,8 +172,7 @@ int32_t kb_topic_partitions(const struct kb_cluster *c, const char *name)
 static const struct kb_part_image *part_image(const struct kb_cluster *c,
                                               const char *topic, int32_t p)
 {
-    struct kb_topic_image *t =
-        kb_image_by_name(c->image, topic, strlen(topic));
+    struct kb_topic_image *t = kb_image_by_name(c->image, topic, strlen(topic));
 
     return t == NULL || p < 0 || p >= t->part_count ? NULL : &t->parts[p];
 }

@@ -106,11 +106,10 @@ static void fill(const struct kb_log *l, const struct record_view *v,
     const struct kb_batch *b = l->batch;
 
     out->offset = b->base_offset + l->index;
-    out->timestamp_ms =
-        b->log_append_time
-            ? b->append_time_ms
-            : (int64_t)((uint64_t)b->header.base_timestamp_ms +
-                        (uint64_t)v->timestamp_delta_ms);
+    out->timestamp_ms = b->log_append_time
+                            ? b->append_time_ms
+                            : (int64_t)((uint64_t)b->header.base_timestamp_ms +
+                                        (uint64_t)v->timestamp_delta_ms);
     out->key = v->key;
     out->key_size = v->key_size;
     out->value = v->value;
@@ -264,9 +263,8 @@ static void print_record(FILE *out, const char *topic, int32_t partition,
     fputc('\n', out);
 }
 
-static void dump_partition(const struct kb_cluster *c,
-                           const struct kb_topic *t, int32_t partition,
-                           FILE *out)
+static void dump_partition(const struct kb_cluster *c, const struct kb_topic *t,
+                           int32_t partition, FILE *out)
 {
     struct kb_log *l = kb_log_open_id(c, t->id, partition);
     struct kb_record r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker model as a cluster: leaders, replicas, what waits for them, what is
- * kept and lost when nodes stop, are cut off, pause and come back. */
+/* The broker model as a cluster: leaders, replicas, what waits for them,
+ * what is kept and lost when nodes stop, are cut off, pause and come back. */
 #include <string.h>
 
 #include "lib/base/rand.h"
@@ -264,6 +264,26 @@ START_TEST(not_enough_replicas_after_append)
     /* They come back when they have caught up. */
     kb_follower_stall(c, "t", 0, 2, false, kb_now_ns(c));
     ck_assert(kb_in_sync(c, "t", 0, 2));
+}
+END_TEST
+
+START_TEST(about_to_be_in_sync_counts)
+{
+    ck_assert(kb_set(c, "metadata.delay.ms", "50"));
+    ck_assert(kb_set(c, "replica.lag.ms", "20"));
+    kb_follower_stall(c, "t", 0, 3, true, 0);
+    ck_assert_int_eq(put(1, 1, 0), 0);
+    tick(20);
+    ck_assert(!kb_in_sync(c, "t", 0, 3));
+    tick(50); /* the leader knows */
+    kb_follower_stall(c, "t", 0, 3, false, kb_now_ns(c));
+    ck_assert(kb_in_sync(c, "t", 0, 3)); /* and of this not yet */
+    kb_follower_stall(c, "t", 0, 3, true, kb_now_ns(c));
+    send_to(1, -1, 1);
+    ck_assert(!taken(1).answered);
+    ck_assert_int_eq(kb_high_watermark(c, "t", 0), 1);
+    kb_follower_stall(c, "t", 0, 3, false, kb_now_ns(c));
+    ck_assert_int_eq(taken(1).error, 0);
 }
 END_TEST
 
@@ -568,8 +588,8 @@ START_TEST(no_leader)
 }
 END_TEST
 
-/* Whatever happens, what acks=all acknowledged is in the log of whoever leads, in
- * order and once; and a run repeats exactly. */
+/* Whatever happens, what acks=all acknowledged is in the log of whoever
+ * leads, in order and once; and a run repeats exactly. */
 struct story {
     uint64_t hash;
     int acknowledged;
@@ -581,17 +601,35 @@ static void shake(struct rng *rng)
     int64_t now = kb_now_ns(c);
 
     switch (kp__rng_below(rng, 12)) {
-    case 0: kb_node_stop(c, node, kp__rng_below(rng, 2) == 0, now); break;
+    case 0:
+        kb_node_stop(c, node, kp__rng_below(rng, 2) == 0, now);
+        break;
     case 1:
-    case 2: kb_node_start(c, node, KB_KEEP_STATE, now); break;
-    case 3: kb_node_isolate(c, node, true, now); break;
+    case 2:
+        kb_node_start(c, node, KB_KEEP_STATE, now);
+        break;
+    case 3:
+        kb_node_isolate(c, node, true, now);
+        break;
     case 4:
-    case 5: kb_node_isolate(c, node, false, now); break;
-    case 6: kb_node_pause(c, node, true, now); break;
-    case 7: kb_node_pause(c, node, false, now); break;
-    case 8: (void)kb_leader_move(c, "t", 0, node, false, now); break;
-    case 9: kb_follower_stall(c, "t", 0, node, true, now); break;
-    default: kb_follower_stall(c, "t", 0, node, false, now); break;
+    case 5:
+        kb_node_isolate(c, node, false, now);
+        break;
+    case 6:
+        kb_node_pause(c, node, true, now);
+        break;
+    case 7:
+        kb_node_pause(c, node, false, now);
+        break;
+    case 8:
+        (void)kb_leader_move(c, "t", 0, node, false, now);
+        break;
+    case 9:
+        kb_follower_stall(c, "t", 0, node, true, now);
+        break;
+    default:
+        kb_follower_stall(c, "t", 0, node, false, now);
+        break;
     }
 }
 
@@ -687,7 +725,8 @@ static void live_through(uint64_t seed, struct story *s)
     heal();
     check_log(s, n);
     s->hash = (uint64_t)kb_now_ns(c) ^ (uint64_t)kb_leader_epoch(c, "t", 0) ^
-              (uint64_t)kb_requests(c, -1, -1) << 32 ^ (uint64_t)s->acknowledged;
+              (uint64_t)kb_requests(c, -1, -1) << 32 ^
+              (uint64_t)s->acknowledged;
     kb_destroy(c);
 }
 
@@ -725,6 +764,7 @@ static Suite *broker_cluster_suite(void)
     tcase_add_test(t, answers_56_when_the_disk_goes);
     tcase_add_test(t, not_enough_replicas);
     tcase_add_test(t, not_enough_replicas_after_append);
+    tcase_add_test(t, about_to_be_in_sync_counts);
     tcase_add_test(t, min_isr_is_capped_at_the_replicas);
     tcase_add_test(t, a_stopped_leader_is_replaced);
     tcase_add_test(t, noticed_after_the_session_time_out);
@@ -749,7 +789,7 @@ static Suite *broker_cluster_suite(void)
     tcase_add_test(slow, unreplicated_records_are_lost_with_acks_1);
     tcase_add_loop_test(slow, closed_connections_are_still_served, 0, 2);
     suite_add_tcase(s, slow);
-    tcase_add_loop_test(chaos, acknowledged_records_survive, 0, 6);
+    tcase_add_loop_test(chaos, acknowledged_records_survive, 0, 10);
     suite_add_tcase(s, chaos);
     return s;
 }

@@ -309,7 +309,8 @@ START_TEST(dribble)
     kb_conn_pop(k);
     rule("answer=dribble dribble_ms=2");
     send_to("t", 0);
-    while ((o = kb_conn_output(k)) != NULL || kb_next_event_ns(c) != INT64_MAX) {
+    while ((o = kb_conn_output(k)) != NULL ||
+           kb_next_event_ns(c) != INT64_MAX) {
         if (o != NULL) {
             ck_assert_uint_eq(bytes(one, sizeof(one)), 1);
             got++;
@@ -476,8 +477,8 @@ END_TEST
 START_TEST(bad_rules_are_refused)
 {
     static const char *const bad[] = {
-        "api=fetch", "answer=maybe", "error=x", "error=", "whatever",
-        "skip=99999999999", "colour=red", NULL};
+        "api=fetch", "answer=maybe",     "error=x",    "error=",
+        "whatever",  "skip=99999999999", "colour=red", NULL};
     struct kb_rule r;
     int i;
 

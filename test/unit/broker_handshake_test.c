@@ -141,8 +141,8 @@ END_TEST
 
 START_TEST(software_names_are_checked)
 {
-    static const char *const bad[] = {"", "-a", "a.", "a b", "a_b", "\xc3\xa4",
-                                      NULL};
+    static const char *const bad[] = {"",    "-a",       "a.", "a b",
+                                      "a_b", "\xc3\xa4", NULL};
     struct api_versions_request r = versions_request();
     int i;
 

@@ -37,8 +37,8 @@ static void teardown(void)
 }
 
 static struct kb_probe_verdict send_bytes(int16_t acks, const char *topic,
-                                       int32_t partition, const uint8_t *data,
-                                       size_t n)
+                                          int32_t partition,
+                                          const uint8_t *data, size_t n)
 {
     struct kb_probe_verdict v;
 
@@ -50,7 +50,7 @@ static struct kb_probe_verdict send_bytes(int16_t acks, const char *topic,
 }
 
 static struct kb_probe_verdict send_batch(int16_t acks,
-                                       const struct kb_probe_batch *b)
+                                          const struct kb_probe_batch *b)
 {
     size_t n;
     uint8_t *data = kb_probe_batch_make(b, &n);
@@ -70,7 +70,7 @@ static struct kb_probe_batch plain(int32_t records)
 }
 
 static struct kb_probe_batch sequenced(int64_t id, int16_t epoch, int32_t first,
-                                    int32_t records)
+                                       int32_t records)
 {
     struct kb_probe_batch b = plain(records);
 
@@ -283,9 +283,34 @@ START_TEST(header_fields_must_agree)
     b = sequenced(1, 0, -1, 1);
     ck_assert_int_eq(error_of(&b), 87);
     b = plain(3);
-    b.attributes = 16; /* transactional */
-    ck_assert_int_eq(error_of(&b), 48);
+    b.attributes = 16; /* transactional, and no transactional id */
+    ck_assert_int_eq(error_of(&b), 53);
     ck_assert_int_eq(kb_log_end(c, "t", 0), 0);
+}
+END_TEST
+
+/* What Kafka puts right, and a strict model refuses. */
+START_TEST(not_strict)
+{
+    struct kb_probe_batch b = plain(3);
+    struct kb_config g;
+    size_t n;
+    uint8_t *data = kb_probe_batch_make(&b, &n), *more = calloc(1, n + 40);
+
+    kb_destroy(c);
+    kb_config_default(&g);
+    g.strict = false;
+    c = kb_create(&g);
+    ck_assert_int_eq(kb_topic_create(c, "t", 1, 1, 0), 0);
+    k = kb_connect(c, 1, NULL, 0);
+    memcpy(more, data, n);
+    ck_assert_int_eq(send_bytes(1, "t", 0, more, n + 5).error, 0);
+    ck_assert_int_eq(send_bytes(1, "t", 0, more, n + 40).error, 2);
+    b.offset_step = 1;
+    ck_assert_int_eq(error_of(&b), 0);
+    ck_assert_int_eq(kb_log_end(c, "t", 0), 6);
+    kb_probe_free(data);
+    free(more);
 }
 END_TEST
 
@@ -443,7 +468,7 @@ START_TEST(five_batches_are_remembered_by_exact_range)
         ck_assert_int_eq(put(0, 2 * i, 2), 0);
     for (i = 1; i < 6; i++)
         ck_assert_int_eq(offset_of(0, 2 * i, 2), 2 * i);
-    ck_assert_int_eq(put(0, 0, 2), 45); /* the sixth is forgotten */
+    ck_assert_int_eq(put(0, 0, 2), 45);  /* the sixth is forgotten */
     ck_assert_int_eq(put(0, 10, 1), 45); /* another cut of a known one */
     ck_assert_int_eq(put(0, 8, 4), 45);
     ck_assert_int_eq(kb_log_end(c, "t", 0), 12);
@@ -527,8 +552,12 @@ START_TEST(a_request_of_many_parts)
 {
     struct kb_probe_batch good = plain(2), bad = plain(2);
     struct kb_probe_part parts[3];
-    struct kb_probe_produce p = {.version = 9, .acks = -1, .timeout_ms = 100,
-                              .correlation_id = 7, .parts = parts, .count = 3};
+    struct kb_probe_produce p = {.version = 9,
+                                 .acks = -1,
+                                 .timeout_ms = 100,
+                                 .correlation_id = 7,
+                                 .parts = parts,
+                                 .count = 3};
     const struct produce_response_topic *t;
     const struct produce_response_partition *a;
     struct kb_probe_answer answer;
@@ -538,12 +567,12 @@ START_TEST(a_request_of_many_parts)
     bad.count_off = 1;
     y = kb_probe_batch_make(&bad, &m);
     memset(parts, 0, sizeof(parts));
-    parts[0] = (struct kb_probe_part){.topic = "t", .partition = 0, .records = x,
-                                   .size = n};
-    parts[1] = (struct kb_probe_part){.topic = "t", .partition = 1, .records = y,
-                                   .size = m};
-    parts[2] = (struct kb_probe_part){.topic = "none", .partition = 0,
-                                   .records = x, .size = n};
+    parts[0] = (struct kb_probe_part){
+        .topic = "t", .partition = 0, .records = x, .size = n};
+    parts[1] = (struct kb_probe_part){
+        .topic = "t", .partition = 1, .records = y, .size = m};
+    parts[2] = (struct kb_probe_part){
+        .topic = "none", .partition = 0, .records = x, .size = n};
     frame = kb_probe_produce_request(&p, &size);
     kb_probe_send(k, frame, size, 0);
     ck_assert(kb_probe_take(k, &answer, API_PRODUCE, 9));
@@ -631,8 +660,11 @@ START_TEST(cut_and_grown_requests_end_the_connection)
 {
     struct kb_probe_batch b = plain(2);
     struct kb_probe_part part = {.topic = "t", .partition = 0};
-    struct kb_probe_produce p = {.version = (int16_t)_i, .acks = 1,
-                              .correlation_id = 7, .parts = &part, .count = 1};
+    struct kb_probe_produce p = {.version = (int16_t)_i,
+                                 .acks = 1,
+                                 .correlation_id = 7,
+                                 .parts = &part,
+                                 .count = 1};
     size_t n, size, at;
     uint8_t *data = kb_probe_batch_make(&b, &n), *frame, *grown;
 
@@ -678,6 +710,7 @@ static Suite *broker_produce_suite(void)
     tcase_add_test(t, a_flipped_bit_is_a_corrupt_message);
     tcase_add_test(t, zstd_needs_version_7);
     tcase_add_test(t, header_fields_must_agree);
+    tcase_add_test(t, not_strict);
     tcase_add_test(t, size_limits_of_cluster_topic_segment);
     tcase_add_test(t, size_and_time_come_before_duplicates);
     tcase_add_test(t, timestamps_out_of_range_are_named);
