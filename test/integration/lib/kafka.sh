@@ -105,7 +105,7 @@ node_go_on() { kill -CONT "$(node_pid "$1")"; }
 
 # A controlled shutdown: leaders move away first.
 node_stop() {
-    kill "$(node_pid "$1")" && until_true 15 node_gone "$1"
+    kill "$(node_pid "$1")" && until_true 40 node_gone "$1"
 }
 
 # -- Clusters -------------------------------------------------------------
@@ -141,7 +141,7 @@ cluster_start() {
     echo "$KIND" >"$CLUSTER/kind"
     "cluster_write_$KIND" || return 1
     for n in $(cluster_nodes); do node_start "$n"; done
-    until_true 60 node_lists 1 "$(cluster_size)" || return 1
+    until_true 90 node_lists 1 "$(cluster_size)" || return 1
     admin_start
 }
 
@@ -152,7 +152,7 @@ cluster_heal() {
         if node_alive "$n"; then node_go_on "$n"; else node_start "$n"; fi
     done
     for n in $(cluster_brokers); do
-        until_true 30 node_lists "$n" "$(cluster_size)" || return 1
+        until_true 90 node_lists "$n" "$(cluster_size)" || return 1
     done
 }
 
@@ -221,7 +221,8 @@ in_sync() {
 # topic_create NAME PARTITIONS REPLICAS [k=v...], or with replica lists:
 # topic_create NAME 1:2:3,2:3:1 - ...; waits until its leaders are known
 topic_create() {
-    admin create "$@" && until_true 20 topic_led "$1"
+    TOPICS+=("$1")
+    admin create "$@" && until_true 60 topic_led "$1"
 }
 topic_led() {
     admin describe "$1" 2>/dev/null |

@@ -57,7 +57,7 @@ old_start_zookeeper() {
         "clientPortAddress=$HOST" admin.enableServer=false >"$T/zk.properties"
     old_java zk org.apache.zookeeper.server.quorum.QuorumPeerMain \
         "$T/zk.properties"
-    until_true 20 port_open 18181 || fail "no ZooKeeper: $(tail -3 "$T/zk.log")"
+    until_true 60 port_open 18181 || fail "no ZooKeeper: $(tail -3 "$T/zk.log")"
     printf '%s\n' broker.id=1 "zookeeper.connect=$HOST:18181" \
         "listeners=PLAINTEXT://$HOST:$OLD_PORT" \
         "advertised.listeners=PLAINTEXT://$HOST:$OLD_PORT" \
@@ -95,7 +95,7 @@ old_start() {
     *) old_start_zookeeper ;;
     esac
     old_java broker kafka.Kafka "$T/broker.properties"
-    until_true 30 old_lists "$1" ||
+    until_true 60 old_lists "$1" ||
         fail "no broker: $(tail -3 "$T/broker.log")"
 }
 
@@ -113,7 +113,7 @@ old_takes() {
     for acks in all 1 0; do
         send "acks-$acks" "acks-$acks" --threads 2 --records 500 \
             --keys 50 -X acks=$acks "$@"
-        until_true 20 old_holds "acks-$acks" 1000 ||
+        until_true 60 old_holds "acks-$acks" 1000 ||
             fail "acks=$acks: not 1,000 records"
         must read_kcat "acks-$acks" "$T/acks-$acks.kcat"
         compare --journal "$T/acks-$acks.journal" \

@@ -12,6 +12,7 @@ set -u -o pipefail
 
 KIND=$(cat "$CLUSTER/kind" 2>/dev/null)
 declare -A SENDER
+TOPICS=()
 
 fail() {
     echo "FAIL: $*"
@@ -21,14 +22,21 @@ fail() {
 # must COMMAND...: it has to succeed
 must() { "$@" || fail "$* (status $?)"; }
 
-# Senders that a failed test left behind.
+# Senders that a failed test left behind; and topics that a good one needs no
+# longer, for a broker that starts again looks at all it has.
+end_test() {
+    local status=$? name
+    end_senders
+    [ $status -eq 0 ] || return
+    for name in "${TOPICS[@]}"; do admin delete "$name" 2>/dev/null; done
+}
 end_senders() {
     local name
     for name in "${!SENDER[@]}"; do
         kill -9 "${SENDER[$name]}" 2>/dev/null
     done
 }
-trap end_senders EXIT
+trap end_test EXIT
 
 # -- Sending --------------------------------------------------------------
 

@@ -11,7 +11,7 @@ example() {
     shift 2
     must topic_create "$name" 3 1
     must timeout 30 "$examples/$name" "$(bootstrap)" "$name" "$@"
-    until_true 5 holds "$name" "$count" || fail "$name: $(admin offsets "$name")"
+    until_true 30 holds "$name" "$count" || fail "$name: $(admin offsets "$name")"
 }
 
 example send_and_wait 1

@@ -2,7 +2,7 @@
 # Every combination of acks, codec, partitioner and form of record with 1,000
 # records each: 600,000 records, read back by kcat, by Kafka's own classes
 # (which also say where Java would have put each key) and by Kafka's log dump.
-# limit: 180
+# limit: 240
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -11,5 +11,5 @@ must timeout 120 "$BIN/kp_matrix" "$(bootstrap)" matrix 1000 \
     "$T/matrix.journal" >"$T/matrix.out"
 cat "$T/matrix.out"
 # acks=0 may still be on its way when the producer is closed
-until_true 10 holds matrix 600000 || fail "$(admin offsets matrix)"
+until_true 30 holds matrix 600000 || fail "$(admin offsets matrix)"
 check_topic matrix matrix --all-acked --all-found

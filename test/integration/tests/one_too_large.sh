@@ -6,7 +6,7 @@
 . "$KP_IT/lib/test.sh"
 
 must topic_create large 2 1 max.message.bytes=20000
-send split large --threads 2 --records 20000 --size 100 \
+send split large --threads 2 --records 4000 --size 100 \
     -X batch.size=200000 -X linger.ms=20
 check_topic large split --all-acked
 

@@ -3,7 +3,7 @@
 # while its broker is stopped, so that nobody knows whether they are in the log.
 # When it goes on, that partition starts again under epoch 1; the others, on
 # other brokers, stay under epoch 0 all the time.
-# limit: 60
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -15,7 +15,7 @@ sleep 1.5
 node_pause 1
 sleep 5
 node_go_on 1
-until_true 20 node_lists 1 3 || fail "no three brokers"
+until_true 90 node_lists 1 3 || fail "no three brokers"
 sleep 4
 senders_end expired
 check_topic expired expired --retried --margin-ms 1500

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The leader is killed with kill -9 under load and comes back later.
-# limit: 90
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -9,7 +9,7 @@ event() {
     must node_kill "$victim"
     sleep 4
     node_start "$victim"
-    until_true 30 in_sync killed 3 || fail "no full ISR"
+    until_true 90 in_sync killed 3 || fail "no full ISR"
 }
 
 must topic_create killed 6 3

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The preferred leader moves round, nine times, with all brokers in health.
-# limit: 60
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The leader is stopped, so that its socket stays open and nothing answers,
 # and continued after its partitions have moved.
-# limit: 90
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -10,7 +10,7 @@ event() {
     node_pause "$victim"
     sleep 5
     node_go_on "$victim"
-    until_true 30 in_sync paused 3 || fail "no full ISR"
+    until_true 90 in_sync paused 3 || fail "no full ISR"
 }
 
 must topic_create paused 6 3

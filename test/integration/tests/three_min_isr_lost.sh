@@ -2,7 +2,7 @@
 # Two of three brokers die, so that min.insync.replicas is lost.  A patient
 # producer waits and delivers; an impatient one is told KP_ETIMEDOUT with the
 # cause, and its reports are true.
-# limit: 120
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -12,7 +12,7 @@ event() {
     sleep 6
     node_start 2
     node_start 3
-    until_true 40 in_sync minimum 3 || fail "no full ISR"
+    until_true 90 in_sync minimum 3 || fail "no full ISR"
     sleep 2
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Partitions are added under load: unkeyed records find them, a send to one
 # that is not there yet waits for it, and nothing is lost.
-# limit: 60
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -12,7 +12,7 @@ event() {
     sleep 1
     sender_running early || fail "a send to partition 8 did not wait"
     must admin partitions more 9
-    until_true 20 in_sync more 3 || fail "no full ISR"
+    until_true 90 in_sync more 3 || fail "no full ISR"
     sender_wait early
     sleep 3
 }

@@ -2,7 +2,7 @@
 # A byte quota: the broker asks for pauses and stops reading.  The producer
 # keeps them: everything is delivered at the quota's pace, with no request
 # timing out, though the time-out is shorter than the whole.
-# limit: 90
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 

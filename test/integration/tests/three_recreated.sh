@@ -2,7 +2,7 @@
 # The topic is deleted and made anew under load: records go on into the new
 # one, and what was acknowledged before is in the old one's files, which Kafka
 # keeps for a minute.  Replication factor 1, so that each log is there once.
-# limit: 90
+# limit: 180
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -16,6 +16,7 @@ event() {
 # files PATTERN: PARTITION:FILE of each segment of that generation
 files() {
     local file p
+    # shellcheck disable=SC2231
     for file in "$CLUSTER"/n*/data/$1/*.log; do
         p=$(basename "$(dirname "$file")")
         p=${p#anew-}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every broker is restarted in turn, as in an upgrade.
-# limit: 120
+# limit: 300
 # shellcheck shell=bash disable=SC1091
 . "$KP_IT/lib/test.sh"
 
@@ -9,7 +9,7 @@ event() {
     for n in 1 2 3; do
         must node_stop "$n"
         node_start "$n"
-        until_true 30 in_sync rolling 3 || fail "no full ISR"
+        until_true 90 in_sync rolling 3 || fail "no full ISR"
     done
 }
 
