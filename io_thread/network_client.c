@@ -81,6 +81,18 @@ void kp__client_attach(struct network_client *c, struct poller *poller,
     c->wakeup = wakeup;
 }
 
+static void show(struct network_client *c)
+{
+    if (c->shown_requests != c->request_count) {
+        c->shown_requests = c->request_count;
+        kp__metrics_set_in_flight(c->metrics, (int32_t)c->request_count);
+    }
+    if (c->shown_connections != c->connections) {
+        c->shown_connections = c->connections;
+        kp__metrics_set_connections(c->metrics, (int32_t)c->connections);
+    }
+}
+
 void kp__client_destroy(struct network_client *c)
 {
     if (c == NULL)
@@ -89,6 +101,7 @@ void kp__client_destroy(struct network_client *c)
     for (size_t i = 0; i < c->node_count; i++)
         kp__connection_close(c->nodes[i]);
     kp__requests_serve_refused(c);
+    show(c); /* the metrics outlive us */
     free_all(c);
 }
 
@@ -211,18 +224,6 @@ void kp__client_throttle(struct network_client *c, const struct request *r,
 }
 
 /* -- the steps of a turn -- */
-
-static void show(struct network_client *c)
-{
-    if (c->shown_requests != c->request_count) {
-        c->shown_requests = c->request_count;
-        kp__metrics_set_in_flight(c->metrics, (int32_t)c->request_count);
-    }
-    if (c->shown_connections != c->connections) {
-        c->shown_connections = c->connections;
-        kp__metrics_set_connections(c->metrics, (int32_t)c->connections);
-    }
-}
 
 uint32_t kp__client_read(struct network_client *c,
                          const struct poll_event *events, size_t count,

@@ -419,6 +419,16 @@ static void read_response(struct io_thread *io, struct produce_call *call,
     judge_rest(io, call, KP_EPROTO, true);
 }
 
+static void record_latency(struct io_thread *io, const struct request *r)
+{
+    double ms = (double)(io->now_ns - r->sent_ns) / KP_NS_PER_MS;
+
+    kp__metrics_record(io->p->metrics, SENSOR_REQUEST_LATENCY_MS, ms,
+                       io->now_ns);
+    kp__metrics_record_node(io->p->metrics, kp__node_metrics(r->node),
+                            NODE_LATENCY_MS, ms, io->now_ns);
+}
+
 void kp__produce_done(void *arg, struct request *r, enum request_end end,
                       struct reader *body, kp_err err)
 {
@@ -427,6 +437,7 @@ void kp__produce_done(void *arg, struct request *r, enum request_end end,
 
     switch (end) {
     case REQUEST_ANSWERED:
+        record_latency(io, r);
         read_response(io, call, body);
         break;
     case REQUEST_SENT:

@@ -91,6 +91,7 @@ static void count_in(struct node *n, size_t bytes)
     if (bytes == 0)
         return;
     n->used_ns = c->now_ns;
+    kp__metrics_record(c->metrics, SENSOR_NETWORK_IO, 1, c->now_ns);
     kp__metrics_record(c->metrics, SENSOR_INCOMING_BYTES, (double)bytes,
                        c->now_ns);
     kp__metrics_record_node(c->metrics, n->metrics, NODE_INCOMING_BYTES,
@@ -260,6 +261,7 @@ static void count_out(struct node *n, size_t bytes)
     struct network_client *c = n->client;
 
     n->used_ns = c->now_ns;
+    kp__metrics_record(c->metrics, SENSOR_NETWORK_IO, 1, c->now_ns);
     kp__metrics_record(c->metrics, SENSOR_OUTGOING_BYTES, (double)bytes,
                        c->now_ns);
     kp__metrics_record_node(c->metrics, n->metrics, NODE_OUTGOING_BYTES,

@@ -10,10 +10,9 @@
 #define KNOWN_FLAGS \
     ((uint32_t)(KP_HAS_PARTITION | KP_HAS_TIMESTAMP | KP_NOWAIT))
 
-static bool bytes_ok(kp_bytes b)
+static bool is_nothing_with_a_size(kp_bytes b)
 {
-    /* Kafka's sizes are int32. */
-    return (b.data != NULL || b.size == 0) && b.size <= INT32_MAX;
+    return b.data == NULL && b.size != 0;
 }
 
 static kp_err check_headers(const kp_record *r)
@@ -23,8 +22,8 @@ static kp_err check_headers(const kp_record *r)
     for (size_t i = 0; i < r->header_count; i++) {
         if (r->headers[i].key.data == NULL)
             return KP_EHEADER;
-        if (!bytes_ok(r->headers[i].key) || !bytes_ok(r->headers[i].value))
-            return KP_ETOOBIG;
+        if (is_nothing_with_a_size(r->headers[i].value))
+            return KP_EINVAL;
     }
     return KP_OK;
 }
@@ -51,8 +50,7 @@ kp_err kp__check_record(const kp_record *r, const struct settings *s)
         return KP_EINVAL;
     if (r->on_delivery != NULL && r->queue != NULL)
         return KP_EINVAL;
-    if ((r->key.data == NULL && r->key.size != 0) ||
-        (r->value.data == NULL && r->value.size != 0))
+    if (is_nothing_with_a_size(r->key) || is_nothing_with_a_size(r->value))
         return KP_EINVAL;
     err = check_numbers(r);
     if (err == KP_OK && r->header_count > 0)

@@ -44,14 +44,18 @@ static bool is_inherited(const struct kp_cq *cq)
 
 void kp_cq_destroy(kp_cq *queue)
 {
+    int cancel_state;
+
     if (queue == NULL)
         return;
     /* In a child the lock may be held for ever by a thread that is not there: what
      * the parent's batches hold stays, and only the owner's part ends. */
+    cancel_state = kp__cancel_off();
     if (is_inherited(queue))
         kp__cq_unref(queue);
     else
         kp__cq_close(queue);
+    kp__cancel_on(cancel_state);
 }
 
 int kp_cq_fd(const kp_cq *queue)

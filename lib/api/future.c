@@ -19,7 +19,8 @@ static bool is_none(const kp_future *f)
 
 static bool is_refused(const kp_future *f)
 {
-    return f->result_ == NULL && f->check_ == FUTURE_REFUSED;
+    return f->result_ == NULL &&
+           (f->check_ == FUTURE_REFUSED || f->check_ == FUTURE_FATAL);
 }
 
 static bool is_taken(const kp_future *f)
@@ -36,7 +37,8 @@ static kp_err refused_report(const kp_future *f, kp_report *report)
         *report = (kp_report){
             .tag = f->tag_,
             .err = err,
-            .kind = kp__error_info(err)->kind,
+            .kind = f->check_ == FUTURE_FATAL ? KP_KIND_FATAL
+                                              : kp__error_info(err)->kind,
             .stored = KP_STORED_NO,
             .partition = -1,
             .offset = -1,

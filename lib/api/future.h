@@ -3,7 +3,8 @@
  *
  * A record taken: result_ is its batch's result, index_ the record's place in it,
  * check_ FUTURE_TAKEN.  A record refused: result_ is NULL, index_ the kp_err, check_
- * FUTURE_REFUSED.  All zero: no future. */
+ * FUTURE_REFUSED, or FUTURE_FATAL if the producer is fatal by it.  All zero: no
+ * future. */
 #ifndef KP_API_FUTURE_H
 #define KP_API_FUTURE_H
 
@@ -12,6 +13,7 @@
 
 #define FUTURE_TAKEN 0x6b70f07eu
 #define FUTURE_REFUSED 0x6b70dead
+#define FUTURE_FATAL 0x6b70fa7a
 
 static inline void kp__future_take(kp_future *f, struct batch_result *r,
                                    uint32_t index, void *tag)

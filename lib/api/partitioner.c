@@ -52,30 +52,40 @@ static int32_t round_robin(struct topic *t, int32_t count)
     return (int32_t)(n % (uint32_t)count);
 }
 
+/* As the built-in partitioner does. */
+static int32_t built_in(const struct settings *s, const kp_record *r,
+                        int32_t count)
+{
+    if (r->key.data == NULL || s->ignore_keys)
+        return -1;
+    return (int32_t)((kp__murmur2(r->key.data, r->key.size) & 0x7fffffffu) %
+                     (uint32_t)count);
+}
+
+/* The application's function, which may leave it to the built-in one. */
+static kp_err custom(const struct settings *s, const kp_record *r,
+                     int32_t count, int32_t *out)
+{
+    int32_t chosen = s->partitioner_fn(s->partitioner_arg, r, count);
+
+    if (chosen < -1 || chosen >= count)
+        return KP_EPARTITION;
+    *out = chosen >= 0 ? chosen : built_in(s, r, count);
+    return KP_OK;
+}
+
 kp_err kp__partition_for(struct kp_producer *p, const kp_record *r,
                          struct topic *t, int32_t count, int32_t *out)
 {
     const struct settings *s = &p->settings;
 
-    if ((r->flags & KP_HAS_PARTITION) != 0) {
+    if ((r->flags & KP_HAS_PARTITION) != 0)
         *out = r->partition;
-        return KP_OK;
-    }
-    if (s->partitioner_fn != NULL) {
-        int32_t chosen = s->partitioner_fn(s->partitioner_arg, r, count);
-
-        if (chosen < -1 || chosen >= count)
-            return KP_EPARTITION;
-        *out = chosen;
-        return KP_OK;
-    }
-    if (s->partitioner == PARTITIONER_ROUND_ROBIN)
+    else if (s->partitioner_fn != NULL)
+        return custom(s, r, count, out);
+    else if (s->partitioner == PARTITIONER_ROUND_ROBIN)
         *out = round_robin(t, count);
-    else if (r->key.data != NULL && !s->ignore_keys)
-        *out = (int32_t)((kp__murmur2(r->key.data, r->key.size) &
-                          0x7fffffffu) %
-                         (uint32_t)count);
     else
-        *out = -1;
+        *out = built_in(s, r, count);
     return KP_OK;
 }

@@ -23,16 +23,19 @@ static kp_err find_topic(kp_producer *p, const char *topic,
     s.may_wait = timeout_ms != 0;
     s.deadline_ns = kp__deadline_ns(kp__now_ns(&p->clock), timeout_ms);
     while ((err = kp__topic_try(&s, out)) == KP_PENDING) {
-        bool in_time = s.ticket.word == NULL || kp__ticket_wait(&s.ticket);
+        bool in_time = kp__ticket_wait(&s.ticket);
 
         if (s.ticket.word != NULL)
             kp__wake(s.ticket.word, 2); /* relay, as every woken waiter */
-        if (!in_time && kp__topic_try(&s, out) != KP_OK)
-            return kp__send_give_up(&s);
+        if (in_time)
+            continue;
+        err = kp__topic_try(&s, out); /* what came in the last moment counts */
+        break;
     }
-    if (err != KP_OK)
-        (void)kp__send_give_up(&s);
-    return err;
+    if (err == KP_OK)
+        return KP_OK;
+    (void)kp__send_give_up(&s);
+    return err == KP_PENDING ? KP_EMETADATA : err;
 }
 
 static void show(const struct topic_view *v, kp_partition_visit visit,

@@ -60,10 +60,20 @@ kp_err kp__check_waiting_call(const struct kp_producer *p, const char *what,
 
 /* -- create -- */
 
+/* An op that was made and never posted. */
+static void drop_spare(struct op *op)
+{
+    if (op == NULL)
+        return;
+    kp__op_unref(op);
+    kp__op_unref(op);
+}
+
 static void producer_free(struct kp_producer *p)
 {
     if (p == NULL)
         return;
+    drop_spare(atomic_exchange(&p->spare_close, NULL));
     /* Ops that nobody served any more. */
     kp__ops_finish(&p->ops);
     if (p->topics != NULL)
@@ -101,8 +111,9 @@ static kp_err make_parts(struct kp_producer *p, kp_error *error)
     p->metrics = kp__metrics_create(s->metrics_samples, s->metrics_window_ns,
                                     s->client_id, kp__now_ns(&p->clock));
     p->topics = kp__topics_create(&p->accumulator);
+    atomic_store(&p->spare_close, kp__op_create(OP_CLOSE, NULL, 0));
     if (p->log == NULL || p->pool == NULL || p->metrics == NULL ||
-        p->topics == NULL)
+        p->topics == NULL || atomic_load(&p->spare_close) == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
                              "no memory for a producer with buffer.memory=%zu",
                              s->buffer_memory);
@@ -148,17 +159,12 @@ kp_err kp__producer_make(struct kp_producer **out, const kp_config *config,
     return KP_OK;
 }
 
-kp_err kp_producer_create(kp_producer **out, const kp_config *config,
-                          kp_error *error)
+static kp_err make_and_start(struct kp_producer **out, const kp_config *config,
+                             kp_error *error)
 {
     struct kp_producer *p;
-    kp_err err;
+    kp_err err = kp__producer_make(&p, config, &kp__system_clock, error);
 
-    if (out == NULL || config == NULL)
-        return kp__error_set(error, KP_EINVAL, KP_OK,
-                             "kp_producer_create: out and config must not be "
-                             "NULL");
-    err = kp__producer_make(&p, config, &kp__system_clock, error);
     if (err != KP_OK)
         return err;
     err = kp__io_thread_start(p, error);
@@ -168,6 +174,22 @@ kp_err kp_producer_create(kp_producer **out, const kp_config *config,
     }
     *out = p;
     return KP_OK;
+}
+
+kp_err kp_producer_create(kp_producer **out, const kp_config *config,
+                          kp_error *error)
+{
+    int cancel_state;
+    kp_err err;
+
+    if (out == NULL || config == NULL)
+        return kp__error_set(error, KP_EINVAL, KP_OK,
+                             "kp_producer_create: out and config must not be "
+                             "NULL");
+    cancel_state = kp__cancel_off();
+    err = make_and_start(out, config, error);
+    kp__cancel_on(cancel_state);
+    return err;
 }
 
 /* -- close -- */
@@ -216,6 +238,8 @@ struct op *kp__close_begin(struct kp_producer *p, int64_t timeout_ms)
     struct op *op = kp__op_create(OP_CLOSE, NULL, 0);
 
     if (op == NULL)
+        op = atomic_exchange(&p->spare_close, NULL);
+    if (op == NULL)
         return NULL;
     op->deadline_ns = kp__deadline_ns(kp__now_ns(&p->clock), timeout_ms);
     stop_taking(p);
@@ -237,6 +261,7 @@ static kp_err close_from_callback(struct kp_producer *p, kp_error *error)
 
 kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
 {
+    int cancel_state;
     struct ticket t;
     struct op *op;
     kp_err err;
@@ -259,30 +284,42 @@ kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
         (void)kp__ticket_wait(&t);
     }
     kp__op_unref(op);
+    cancel_state = kp__cancel_off();
     join_once(p);
+    kp__cancel_on(cancel_state);
     return close_result(p, error);
 }
 
-kp_err kp_producer_destroy(kp_producer *p)
+static kp_err destroy(struct kp_producer *p)
 {
-    if (p == NULL)
-        return KP_OK;
-    if (kp__in_callback())
-        return KP_EDEADLK;
     if (p->fork_generation != kp__fork_generation()) {
         /* Memory that the parent's threads were changing at the fork cannot be
          * walked safely: the child keeps its copy of the pages until it ends. */
         kp__io_thread_abandon(p);
+        kp__wakeup_fini(&p->bell.wakeup);
         return KP_OK;
     }
-    while (atomic_load(&p->life) != LIFE_STOPPED) {
-        kp_err err = kp_close(p, 0, NULL);
-
-        if (err == KP_ENOMEM)
-            return err;
-    }
+    /* No memory, and the spare op is in use: a close is under way already. */
+    if (atomic_load(&p->life) != LIFE_STOPPED &&
+        kp_close(p, 0, NULL) == KP_ENOMEM)
+        join_once(p);
     producer_free(p);
     return KP_OK;
+}
+
+kp_err kp_producer_destroy(kp_producer *p)
+{
+    int cancel_state;
+    kp_err err;
+
+    if (p == NULL)
+        return KP_OK;
+    if (kp__in_callback())
+        return KP_EDEADLK;
+    cancel_state = kp__cancel_off();
+    err = destroy(p);
+    kp__cancel_on(cancel_state);
+    return err;
 }
 
 /* -- failures that nobody watched -- */

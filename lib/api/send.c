@@ -13,15 +13,14 @@
 #include "lib/api/future.h"
 #include "lib/api/partitioner.h"
 #include "lib/api/producer.h"
-#include "lib/base/str.h"
+#include "lib/api/refusal.h"
 #include "lib/base/thread.h"
 
-#define REFUSED_LINE_EVERY_NS (10 * KP_NS_PER_SEC)
-
-/* A broker's code that more waiting will not change, as Java sees it. */
+/* What more waiting will not change, as Java sees it: a broker's code, or that no
+ * broker speaks our versions. */
 static bool is_final(kp_err err)
 {
-    return err > 0 && !kp__error_info(err)->retriable;
+    return err == KP_ENOTSUP || (err > 0 && !kp__error_info(err)->retriable);
 }
 
 /* -- the topic -- */
@@ -68,6 +67,14 @@ static kp_err taking(const struct kp_producer *p)
     }
 }
 
+/* Whoever must not wait may sleep on a queue instead, and be told there.  Before
+ * the last look. */
+static void want_retry(const struct send *s)
+{
+    if (!s->may_wait && s->record->queue != NULL)
+        kp__topics_want_retry(s->p->topics, s->record->queue);
+}
+
 static kp_err wait_for_topic(struct send *s)
 {
     int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
@@ -78,6 +85,7 @@ static kp_err wait_for_topic(struct send *s)
         err = ask_for_topic(s, now_ns);
     if (err != KP_OK)
         return err;
+    want_retry(s);
     /* seq_cst: read before the state, so that an answer in between changes it */
     seen = atomic_load(&s->wait->version);
     answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
@@ -120,10 +128,11 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
         return err;
     if (!kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
         return KP_ENOMEM;
-    if (!s->may_wait)
-        return KP_EMETADATA;
+    want_retry(s);
     if (s->record->partition < kp__topic_view(t)->count)
         s->ticket = (struct ticket){NULL, 0, 0};
+    else if (!s->may_wait)
+        return KP_EMETADATA;
     else
         s->ticket = (struct ticket){&t->version, seen, s->deadline_ns};
     return KP_PENDING;
@@ -212,14 +221,19 @@ kp_err kp__send_give_up(struct send *s)
 
 /* -- waiting -- */
 
-static int64_t longest_wait_ns(const struct kp_producer *p,
-                               const kp_record *r)
+/* A call waits until *call_deadline_ns at most (0: it has not waited yet), and for
+ * this record no longer than it says. */
+static int64_t deadline_of(const struct send *s, int64_t *call_deadline_ns)
 {
-    int64_t ns = p->settings.max_block_ns;
+    int64_t now_ns = kp__now_ns(&s->p->clock), own_ns;
 
-    if (r->max_wait_ms > 0 && kp__ms_to_ns(r->max_wait_ms) < ns)
-        ns = kp__ms_to_ns(r->max_wait_ms);
-    return ns;
+    if (*call_deadline_ns == 0)
+        *call_deadline_ns =
+            kp__ns_add(now_ns, s->p->settings.max_block_ns);
+    if (s->record->max_wait_ms == 0)
+        return *call_deadline_ns;
+    own_ns = kp__ns_add(now_ns, kp__ms_to_ns(s->record->max_wait_ms));
+    return own_ns < *call_deadline_ns ? own_ns : *call_deadline_ns;
 }
 
 /* Sleep on the ticket; false: the deadline has passed. */
@@ -242,15 +256,30 @@ static bool wait_on(struct send *s)
     return in_time;
 }
 
+/* The producer says this err from now on. */
+static bool is_fatal(const struct kp_producer *p, kp_err err)
+{
+    /* relaxed: err came from there, so it has been seen to be so */
+    return p != NULL && err != KP_EINVAL && err != KP_EFORK &&
+           atomic_load_explicit(&p->accumulator.taking,
+                                memory_order_relaxed) == TAKING_FATAL &&
+           taking(p) == err;
+}
+
+static void refuse(kp_future *future, const struct kp_producer *p, kp_err err,
+                   void *tag)
+{
+    kp__future_refuse(future, err, tag);
+    if (is_fatal(p, err))
+        future->check_ = FUTURE_FATAL;
+}
+
 /* The slow half: something must be waited for. */
-static kp_err send_waiting(struct send *s)
+static kp_err send_waiting(struct send *s, int64_t *call_deadline_ns)
 {
     kp_err err = KP_PENDING;
 
-    if (s->deadline_ns == 0)
-        s->deadline_ns =
-            kp__ns_add(kp__now_ns(&s->p->clock),
-                       longest_wait_ns(s->p, s->record));
+    s->deadline_ns = deadline_of(s, call_deadline_ns);
     s->ticket.deadline_ns = s->deadline_ns;
     while (err == KP_PENDING) {
         if (!wait_on(s)) {
@@ -265,24 +294,8 @@ static kp_err send_waiting(struct send *s)
     return err;
 }
 
-static void log_refusal(struct kp_producer *p, const struct send *s,
-                        kp_err err)
-{
-    char topic[128];
-
-    if (err == KP_EBUFFER || err == KP_EMETADATA || p->log != NULL) {
-        kp__str_escape(topic, sizeof(topic), s->name,
-                       s->name != NULL ? s->name_size : 0);
-        kp__log_limited(p->log, &p->refused_limit, REFUSED_LINE_EVERY_NS,
-                        KP_LOG_WARN, "send",
-                        "a record for topic \"%s\" was refused: %s (%s)",
-                        topic, kp_err_name(err), kp_err_text(err));
-    }
-}
-
-/* `deadline_ns` 0: by the record's own limit. */
 static kp_err send_one(struct kp_producer *p, const kp_record *r,
-                       kp_future *future, int64_t *deadline_ns)
+                       kp_future *future, int64_t *call_deadline_ns)
 {
     struct send s;
     kp_err err;
@@ -290,14 +303,13 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
     s.name = NULL;
     s.name_size = 0;
     s.wait = NULL;
-    s.deadline_ns = *deadline_ns;
+    s.deadline_ns = 0;
     memset(&s.append.waiter, 0, sizeof(s.append.waiter));
     err = kp__send_begin(&s, p, r, future != NULL);
     if (KP_LIKELY(err == KP_OK))
         err = kp__send_try(&s);
     if (KP_UNLIKELY(err == KP_PENDING))
-        err = send_waiting(&s);
-    *deadline_ns = s.deadline_ns;
+        err = send_waiting(&s, call_deadline_ns);
     if (KP_LIKELY(err == KP_OK)) {
         if (future != NULL)
             kp__future_take(future, s.result, s.index, r->tag);
@@ -305,9 +317,9 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
     }
     drop_wait(&s);
     if (future != NULL)
-        kp__future_refuse(future, err, r != NULL ? r->tag : NULL);
+        refuse(future, p, err, r != NULL ? r->tag : NULL);
     if (p != NULL && err != KP_EFORK)
-        log_refusal(p, &s, err);
+        kp__refusal_log(p, r, err);
     return err;
 }
 
@@ -335,7 +347,7 @@ kp_err kp_send_many(kp_producer *p, const kp_record *records, size_t count,
     if (taken != NULL)
         *taken = i;
     for (size_t j = i; futures != NULL && j < count; j++)
-        kp__future_refuse(&futures[j], err,
-                          records != NULL ? records[j].tag : NULL);
+        refuse(&futures[j], p, err,
+               records != NULL ? records[j].tag : NULL);
     return err;
 }

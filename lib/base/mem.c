@@ -16,10 +16,23 @@
 /* Counters of tests; sequentially consistent, as nobody measures them. */
 static atomic_long calls, live;
 static atomic_long until_failure = -1; /* -1: never */
+static atomic_bool fails_on;           /* after the first failure */
+
+static void fail(long nth, bool on)
+{
+    atomic_store(&until_failure, -1);
+    atomic_store(&fails_on, on);
+    atomic_store(&until_failure, nth > 0 ? nth : -1);
+}
 
 void kp__mem_fail_at(long nth)
 {
-    atomic_store(&until_failure, nth > 0 ? nth : -1);
+    fail(nth, false);
+}
+
+void kp__mem_fail_from(long nth)
+{
+    fail(nth, nth > 0);
 }
 
 long kp__mem_calls(void)
@@ -38,7 +51,7 @@ static bool must_fail(void)
 
     atomic_fetch_add(&calls, 1);
     while (left > 0) {
-        long next = left == 1 ? -1 : left - 1;
+        long next = left > 1 ? left - 1 : atomic_load(&fails_on) ? 1 : -1;
 
         if (atomic_compare_exchange_weak(&until_failure, &left, next))
             return left == 1;

@@ -22,6 +22,8 @@ char *kp__strndup(const char *s, size_t size); /* terminated */
 /* Make the nth allocation from now fail, and only that one: 1 is the next; -1:
  * none.  A later call replaces it. */
 void kp__mem_fail_at(long nth);
+/* The same, and every one after it, until either is called again. */
+void kp__mem_fail_from(long nth);
 long kp__mem_calls(void);       /* allocations asked for so far */
 long kp__mem_live(void);        /* not freed yet */
 #endif

@@ -69,6 +69,8 @@ void kp__wake(_Atomic uint32_t *word, int n)
 #include <errno.h>
 #include <pthread.h>
 
+#include "lib/base/thread.h"
+
 /* Words share buckets by address.  A wake-up wakes the whole bucket: `n` is a
  * saving, never a promise, and sleepers look at their words again. */
 #define BUCKETS 64
@@ -104,11 +106,10 @@ bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
 {
     struct bucket *b = bucket_of(word);
     struct timespec until = to_timespec(deadline_ns);
-    int cancel_state, result = 0;
+    /* A condition wait is a cancellation point, and none of our calls is. */
+    int cancel_state = kp__cancel_off(), result = 0;
 
     kp__mutex_check_none();
-    /* A condition wait is a cancellation point, and none of our calls is. */
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     (void)pthread_mutex_lock(&b->lock);
     /* Relaxed: the mutex orders this with the wake that follows a change; the
      * caller reads the word again with the order it needs. */
@@ -117,7 +118,7 @@ bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
                      ? pthread_cond_wait(&b->changed, &b->lock)
                      : pthread_cond_timedwait(&b->changed, &b->lock, &until);
     (void)pthread_mutex_unlock(&b->lock);
-    (void)pthread_setcancelstate(cancel_state, NULL);
+    kp__cancel_on(cancel_state);
     return result != ETIMEDOUT;
 }
 

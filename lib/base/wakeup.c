@@ -10,6 +10,18 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "lib/base/thread.h"
+
+/* close(2) is a cancellation point, and none of our calls is. */
+static void close_quietly(int fd)
+{
+    int saved = errno, cancel_state = kp__cancel_off();
+
+    (void)close(fd);
+    kp__cancel_on(cancel_state);
+    errno = saved;
+}
+
 #ifdef HAVE_EVENTFD
 
 #include <sys/eventfd.h>
@@ -28,7 +40,7 @@ int kp__wakeup_init(struct wakeup *w)
 
 void kp__wakeup_fini(struct wakeup *w)
 {
-    (void)close(w->read_fd);
+    close_quietly(w->read_fd);
 }
 
 /* read(2) and write(2) are cancellation points; the bare calls are not. */
@@ -53,8 +65,6 @@ void kp__wakeup_clear(struct wakeup *w)
 
 #else
 
-#include <pthread.h>
-
 int kp__wakeup_init(struct wakeup *w)
 {
     int fds[2];
@@ -68,20 +78,19 @@ int kp__wakeup_init(struct wakeup *w)
 
 void kp__wakeup_fini(struct wakeup *w)
 {
-    (void)close(w->read_fd);
-    (void)close(w->write_fd);
+    close_quietly(w->read_fd);
+    close_quietly(w->write_fd);
 }
 
-/* read(2) and write(2) are cancellation points, and none of our calls is. */
+/* read(2) and write(2) are cancellation points as well. */
 void kp__wakeup_set(struct wakeup *w)
 {
     const char byte = 0;
-    int saved = errno, cancel_state;
+    int saved = errno, cancel_state = kp__cancel_off();
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     while (write(w->write_fd, &byte, 1) < 0 && errno == EINTR)
         continue; /* a full pipe is readable already */
-    (void)pthread_setcancelstate(cancel_state, NULL);
+    kp__cancel_on(cancel_state);
     errno = saved;
 }
 
@@ -89,13 +98,12 @@ void kp__wakeup_clear(struct wakeup *w)
 {
     char bytes[256];
     ssize_t n;
-    int saved = errno, cancel_state;
+    int saved = errno, cancel_state = kp__cancel_off();
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     do
         n = read(w->read_fd, bytes, sizeof(bytes));
     while (n == (ssize_t)sizeof(bytes) || (n < 0 && errno == EINTR));
-    (void)pthread_setcancelstate(cancel_state, NULL);
+    kp__cancel_on(cancel_state);
     errno = saved;
 }
 

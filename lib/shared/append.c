@@ -3,734 +3,161 @@
  * number at once: this is the inner loop of a send.
  *
  * The usual append takes one lock, encodes, and is done: no allocation, no system
- * call, nothing written that senders to other partitions write.  What it lacks it
- * asks the pool for with no lock, no chunk and no uncompressed batch in hand, and
- * then looks again.
- * Invariant: whoever seals a batch compresses it before anything that can wait or
- * fail; only an append that may not wait leaves that to the I/O thread.
- * Java: RecordAccumulator.append. */
-#include <string.h>
+ * call, nothing written that senders to other partitions write.  Whatever is not
+ * usual goes on in append_slow.c with the lock held.
+ * Invariant: a record is written only where it fits with all that it could need, so
+ * that the usual append need not measure it first. */
+#include "lib/shared/append.h"
 
 #include "lib/base/clock.h"
-#include "lib/base/mem.h"
-#include "lib/shared/cq.h"
-#include "lib/shared/record_accumulator.h"
 #include "lib/shared/sticky.h"
 #include "lib/wire/record.h"
-#include "lib/wire/record_batch.h"
 
-#define LACKS_CHUNK 1u
-#define LACKS_SLOTS 2u
-#define LACKS_BATCH 4u /* there is none, or it takes no more */
+/* A record's bytes besides its length, key and value, at least and at most:
+ * attributes, timestamp delta, offset delta, two lengths, header count. */
+#define AROUND_MIN 6
+#define AROUND_MAX 27
+#define LENGTH_MAX 3 /* bytes of the record's length, of those that are usual */
 
-#define SMALL_SLOT_PAGES 4 /* then full ones */
-#define HOP_TRIES 2
-
-struct attempt {
-    struct record_accumulator *a;
-    struct append *x;
-    const kp_record *r;
-    struct partition_queue *q;
-    int64_t timestamp_ms;
-    int64_t coarse_ns; /* read if `by_coarse` or with a codec */
-    bool by_coarse;    /* the timestamp is the caller's: it tells no age */
-    bool has_report;
-    bool hopped;
-    bool granted;      /* `grant` is in hand */
-    bool used_data;    /* ... and its first chunk of data is in use */
-    bool opened;       /* a batch was opened here */
-    struct pool_grant grant;
-    int64_t now_ns, wall_ms; /* of the grant */
-    struct batch *sealed[2]; /* and claimed: to be compressed */
-    unsigned sealed_count;
-    bool left_sealed;        /* one that the I/O thread is to compress */
-    int64_t delta_ms;
-    size_t body, size; /* of the record in the open batch */
-};
-
-/* -- Which partition -- */
-
-static struct partition_queue *queue_at(const struct topic_view *v, int32_t i)
+/* Bytes that the length of a record with so much key and value takes; 0: it depends
+ * on the rest, or the record is large. */
+static inline size_t length_bytes(size_t payload)
 {
-    return v->queues[i];
+    if (payload + AROUND_MAX < 64)
+        return 1;
+    if (payload + AROUND_MIN >= 64 && payload + AROUND_MAX < 8192)
+        return 2;
+    if (payload + AROUND_MIN >= 8192 && payload + AROUND_MAX < 1048576)
+        return 3;
+    return 0;
 }
 
-static bool hop_is_ours(const struct attempt *t)
+static inline size_t payload_of(const kp_record *r)
 {
-    return kp__hop.left > 0 && kp__hop.owner == t->a &&
-           kp__hop.topic == t->x->topic->number;
+    return (r->key.data != NULL ? r->key.size : 0) +
+           (r->value.data != NULL ? r->value.size : 0);
 }
 
-/* The sticky partition's lock is taken: another one whose lock is free, or NULL. */
-static struct partition_queue *hop(struct attempt *t,
-                                   const struct topic_view *v, int32_t from)
+/* Write a record without headers, whose length is known to take `length` bytes. */
+static inline uint8_t *encode(uint8_t *at, size_t length, const kp_record *r,
+                              int64_t delta_ms, int32_t index)
 {
-    for (int i = 0; i < HOP_TRIES && v->count > 1; i++) {
-        int32_t to = kp__partitioner_next(v, kp__thread_rng());
+    uint8_t *body = at + length, *end = body;
 
-        if (to == from || !kp__mutex_trylock(&queue_at(v, to)->lock))
-            continue;
-        kp__hop = (struct hop){.owner = t->a,
-                               .topic = t->x->topic->number,
-                               .left = HOP_BATCHES,
-                               .partition = to};
-        t->hopped = true;
-        return queue_at(v, to);
-    }
-    return NULL;
+    *end++ = 0; /* attributes */
+    end = kp__varlong_put(end, delta_ms);
+    end = kp__varint_put(end, index);
+    end = kp__record_bytes_put(end, r->key);
+    end = kp__record_bytes_put(end, r->value);
+    *end++ = 0; /* no headers */
+    (void)kp__varint_put(at, (int32_t)(end - body));
+    return end;
 }
 
-static int32_t sticky_of(struct topic *topic, const struct topic_view *v)
+static inline bool past_linger(const struct record_accumulator *a,
+                               const struct append_now *now,
+                               const struct partition_queue *q)
 {
-    /* relaxed: any partition is right */
-    int32_t p = atomic_load_explicit(&topic->sticky, memory_order_relaxed);
-
-    if (KP_LIKELY(p >= 0 && p < v->count))
-        return p;
-    p = kp__partitioner_next(v, kp__thread_rng());
-    atomic_store_explicit(&topic->sticky, p, memory_order_relaxed);
-    return p;
+    return a->compresses && a->linger_ns > 0 && q->batch_count == 1 &&
+           now->coarse_ns - q->open->created_ns >= a->linger_ns;
 }
 
-/* The queue of an unkeyed record, locked. */
-static struct partition_queue *lock_any(struct attempt *t)
+static inline void count(struct append *x, struct batch *b, size_t size,
+                         int64_t timestamp_ms)
 {
-    const struct topic_view *v = kp__topic_view(t->x->topic);
-    struct partition_queue *q, *other;
-    int32_t p;
+    const kp_record *r = x->record;
+    bool has_report = r->on_delivery != NULL || r->queue != NULL;
 
-    t->hopped = hop_is_ours(t) && kp__hop.partition < v->count;
-    p = t->hopped ? kp__hop.partition : sticky_of(t->x->topic, v);
-    q = queue_at(v, p);
-    if (KP_LIKELY(kp__mutex_trylock(&q->lock)))
-        return q;
-    other = hop(t, v, p);
-    if (other != NULL)
-        return other;
-    kp__mutex_lock(&q->lock);
-    return q;
-}
-
-static bool is_unkeyed(const struct attempt *t)
-{
-    return t->x->partition < 0;
-}
-
-static struct partition_queue *lock_queue(struct attempt *t)
-{
-    struct partition_queue *q;
-
-    if (is_unkeyed(t))
-        return lock_any(t);
-    q = queue_at(kp__topic_view(t->x->topic), t->x->partition);
-    kp__mutex_lock(&q->lock);
-    return q;
-}
-
-/* Enough bytes went to this partition: the next unkeyed record goes elsewhere.
- * Under q's lock. */
-static void leave_sticky(struct attempt *t)
-{
-    struct topic *topic = t->x->topic;
-    const struct topic_view *v = kp__topic_view(topic);
-    int32_t from = t->q->partition;
-
-    t->q->sticky_bytes = 0;
-    if (v->count < 2)
-        return;
-    if (t->hopped) {
-        kp__hop.left--;
-        kp__hop.partition = kp__partitioner_next(v, kp__thread_rng());
-        return;
-    }
-    /* relaxed: see sticky_of; a thread that lost the race has changed it already */
-    (void)atomic_compare_exchange_strong_explicit(
-        &topic->sticky, &from, kp__partitioner_next(v, kp__thread_rng()),
-        memory_order_relaxed, memory_order_relaxed);
-}
-
-/* Java: BuiltInPartitioner.updatePartitionInfo: after batch.size bytes if that
- * leaves no batch part filled, in any case after twice as many. */
-static bool sticky_is_over(const struct attempt *t, bool batch_is_full)
-{
-    uint64_t bytes = t->q->sticky_bytes, size = t->a->batch_size;
-
-    return is_unkeyed(t) &&
-           ((batch_is_full && bytes >= size) || bytes >= 2 * size);
-}
-
-/* -- What the open batch lacks -- */
-
-static bool too_old(const struct attempt *t, const struct batch *b)
-{
-    if (!t->by_coarse)
-        return t->timestamp_ms - b->opened_wall_ms >= t->a->open_max_ms;
-    return t->coarse_ns - b->created_ns >= t->a->open_max_ns;
-}
-
-static bool has_post_room(const struct batch *b, const struct kp_cq *cq)
-{
-    if (b->post_count < BATCH_MAX_CQS)
-        return true;
-    for (uint32_t i = 0; i < BATCH_MAX_CQS; i++)
-        if (b->posts[i].cq == cq)
-            return true;
-    return false;
-}
-
-static bool has_slot_room(const struct batch *b)
-{
-    const struct chunk *page = b->last_slots;
-
-    return page != NULL &&
-           page->capacity - page->used >= sizeof(struct report_slot);
-}
-
-static void measure(struct attempt *t, const struct batch *b)
-{
-    t->delta_ms = t->timestamp_ms - b->base_timestamp_ms;
-    t->body = kp__record_body_size(t->r, t->delta_ms,
-                                   (int32_t)b->record_count);
-    t->size = kp__varint_size((int32_t)t->body) + t->body;
-}
-
-static unsigned what_lacks(struct attempt *t)
-{
-    const struct partition_queue *q = t->q;
-    const struct batch *b = q->open;
-    unsigned lacks = 0;
-
-    if (KP_UNLIKELY(b == NULL))
-        return LACKS_BATCH;
-    measure(t, b);
-    if (KP_UNLIKELY(b->raw_size + t->size > q->raw_limit ||
-                    too_old(t, b)) &&
-        b->record_count > 0)
-        return LACKS_BATCH;
-    if (t->r->queue != NULL && !has_post_room(b, t->r->queue))
-        return LACKS_BATCH;
-    if (KP_UNLIKELY(t->size > (size_t)(q->limit - q->at)))
-        lacks |= LACKS_CHUNK;
-    if ((t->has_report || b->slots != NULL) && !has_slot_room(b))
-        lacks |= LACKS_SLOTS;
-    return lacks;
-}
-
-/* -- Growing, opening, sealing; under the lock -- */
-
-static void add_chunk(struct partition_queue *q, struct chunk *c)
-{
-    struct batch *b = q->open;
-
-    b->last_chunk->used = (uint32_t)(q->at - b->last_chunk->data);
-    c->next = NULL;
-    b->last_chunk->next = c;
-    b->last_chunk = c;
-    q->at = c->data;
-    q->limit = c->data + c->capacity;
-}
-
-static void add_slots(struct batch *b, struct chunk *page)
-{
-    page->next = NULL;
-    page->used = 0;
-    if (b->slots == NULL) {
-        b->slots = page;
-        b->slots_from = b->record_count;
-    } else {
-        b->last_slots->next = page;
-    }
-    b->last_slots = page;
-}
-
-/* The first chunk of a list that has room for `size` bytes and is the first of the
- * list: the others are of one kind. */
-static struct chunk *pop_chunk(struct chunk **list, size_t size)
-{
-    struct chunk *c = *list;
-
-    if (c == NULL || c->capacity < size)
-        return NULL;
-    *list = c->next;
-    return c;
-}
-
-/* What the lack can be made up with: from the queue's spare or the grant. */
-static bool supply(struct attempt *t, unsigned lacks)
-{
-    struct batch *b = t->q->open;
-
-    if ((lacks & LACKS_CHUNK) != 0) {
-        struct chunk *c = pop_chunk(&t->q->spare, t->size);
-
-        if (c == NULL) {
-            c = pop_chunk(&t->grant.data, t->size);
-            t->used_data = c != NULL;
-        }
-        if (c == NULL)
-            return false;
-        add_chunk(t->q, c);
-    }
-    if ((lacks & LACKS_SLOTS) != 0) {
-        if (t->grant.slots == NULL)
-            return false;
-        add_slots(b, t->grant.slots);
-        t->grant.slots = NULL;
-    }
-    return true;
-}
-
-static size_t raw_limit(const struct record_accumulator *a, float ratio)
-{
-    size_t limit = a->batch_size;
-
-    if (a->compresses) {
-        limit = (size_t)((float)limit * ratio);
-        if (limit > a->max_request_size)
-            limit = a->max_request_size;
-        if (limit > a->raw_max)
-            limit = a->raw_max;
-    }
-    return limit > RECORD_BATCH_HEADER_SIZE ? limit - RECORD_BATCH_HEADER_SIZE
-                                            : 0;
-}
-
-static void open_batch(struct attempt *t)
-{
-    struct batch *b = t->grant.batch;
-    struct partition_queue *q = t->q;
-
-    t->grant.batch = NULL;
-    kp__result_init(b->result, t->x->topic->name, q->partition);
-    kp__node_init(&b->link);
-    kp__node_init(&b->order_link);
-    b->chunks = b->last_chunk = t->grant.data;
-    t->grant.data = t->grant.data->next;
-    b->chunks->next = NULL;
-    t->used_data = true;
-    b->created_ns = t->now_ns;
-    b->opened_wall_ms = t->wall_ms;
-    b->base_timestamp_ms = b->max_timestamp_ms = t->timestamp_ms;
-    b->base_sequence = -1;
-    /* relaxed: published with the queue's lock */
-    atomic_store_explicit(&b->refs, 2, memory_order_relaxed);
-    q->raw_limit = raw_limit(t->a, q->ratio);
-    kp__queue_open_locked(q, b);
-    t->opened = true;
-}
-
-static void seal_batch(struct attempt *t)
-{
-    bool claim = t->x->may_wait;
-    struct batch *b = kp__queue_seal_locked(
-        t->q, claim ? PLACE_COMPRESSING : PLACE_SEALED);
-
-    if (claim)
-        t->sealed[t->sealed_count++] = b;
-    else
-        t->left_sealed = true;
-}
-
-/* -- Encoding; under the lock, with nothing lacking -- */
-
-static uintptr_t slot_target(struct batch *b, const kp_record *r)
-{
-    uint32_t i;
-
-    if (r->on_delivery != NULL)
-        return (uintptr_t)r->on_delivery;
-    if (r->queue == NULL)
-        return 0;
-    for (i = 0; i < b->post_count; i++)
-        if (b->posts[i].cq == r->queue)
-            return i + 1;
-    kp__cq_ref(r->queue);
-    kp__node_init(&b->posts[i].link);
-    b->posts[i].batch = b;
-    b->posts[i].cq = r->queue;
-    b->post_count++;
-    /* relaxed: published with the queue's lock */
-    (void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-    return i + 1;
-}
-
-static void put_slot(struct batch *b, const kp_record *r)
-{
-    struct chunk *page = b->last_slots;
-    struct report_slot *slot = (void *)(page->data + page->used);
-
-    slot->target = slot_target(b, r);
-    slot->tag = r->tag;
-    page->used += (uint32_t)sizeof(*slot);
-}
-
-static void put_record(struct attempt *t)
-{
-    struct partition_queue *q = t->q;
-    struct batch *b = q->open;
-    struct append *x = t->x;
-
-    q->at = kp__record_encode(q->at, t->r, t->body, t->delta_ms,
-                              (int32_t)b->record_count);
-    if (b->slots != NULL)
-        put_slot(b, t->r);
     x->result = b->result;
     x->index = b->record_count++;
-    b->raw_size += t->size;
-    if (t->size > b->max_record_size)
-        b->max_record_size = (uint32_t)t->size;
-    if (t->timestamp_ms > b->max_timestamp_ms)
-        b->max_timestamp_ms = t->timestamp_ms;
+    b->raw_size += size;
+    if (size > b->max_record_size)
+        b->max_record_size = (uint32_t)size;
+    if (timestamp_ms > b->max_timestamp_ms)
+        b->max_timestamp_ms = timestamp_ms;
     if (x->want_future) {
         b->future_refs++;
-        if (t->r->on_delivery != NULL || t->r->queue != NULL)
-            b->future_and_callback = true;
-    } else if (!t->has_report) {
+        b->future_and_callback |= has_report;
+    } else if (!has_report) {
         b->unwatched++;
     }
 }
 
-/* The batch that was just added to is done: full, or past its linger and next in
- * line, which with a codec is worth this thread's time. */
-static bool seals_itself(const struct attempt *t)
+/* Append to the open batch of q, which is locked.  Returns the record's size, 0 if it
+ * is not that simple; then nothing has changed. */
+static inline size_t put_usual(const struct record_accumulator *a,
+                               struct append *x, struct partition_queue *q,
+                               const struct append_now *now)
 {
-    const struct partition_queue *q = t->q;
-    const struct batch *b = q->open;
+    const kp_record *r = x->record;
+    size_t payload = payload_of(r), length = length_bytes(payload);
+    size_t most = payload + AROUND_MAX + LENGTH_MAX;
+    struct batch *b = q->open;
+    size_t size;
 
-    if (b->raw_size >= q->raw_limit)
-        return true;
-    return t->a->compresses && t->a->linger_ns > 0 && q->batch_count == 1 &&
-           t->coarse_ns - b->created_ns >= t->a->linger_ns;
-}
-
-/* -- After the lock -- */
-
-static void compress_one(struct attempt *t, struct batch *b)
-{
-    struct partition_queue *q = b->queue;
-    struct compressor *k = kp__compressors_take(t->a->compressors);
-
-    if (k != NULL) {
-        kp__compress_and_finish(t->a, b, k);
-    } else {
-        kp__queue_unclaim(q, b);
-        kp__drain_push(t->a, q);
-    }
-    kp__io_wake(t->a->bell, 0);
-}
-
-static void compress_sealed(struct attempt *t)
-{
-    for (unsigned i = 0; i < t->sealed_count; i++)
-        compress_one(t, t->sealed[i]);
-    t->sealed_count = 0;
-}
-
-/* A batch that the I/O thread has to compress. */
-static void announce_sealed(struct attempt *t)
-{
-    if (!t->left_sealed)
-        return;
-    t->left_sealed = false;
-    kp__drain_push(t->a, t->q);
-    kp__io_wake(t->a->bell, 0);
-}
-
-static void drop_batch(struct attempt *t)
-{
-    struct batch *b = t->grant.batch;
-
-    if (b == NULL)
-        return;
-    t->grant.batch = NULL;
-    kp__free(b->result);
-    kp__pool_give_batch(t->a->pool, t->q, b);
-}
-
-/* Give back what the grant brought and was not used. */
-static void drop_grant(struct attempt *t)
-{
-    if (!t->granted)
-        return;
-    t->granted = t->used_data = false;
-    kp__pool_give(t->a->pool, t->q, t->grant.data);
-    kp__pool_give(t->a->pool, t->q, t->grant.slots);
-    t->grant.data = t->grant.slots = NULL;
-    drop_batch(t);
-}
-
-static void after_lock(struct attempt *t)
-{
-    compress_sealed(t);
-    announce_sealed(t);
-    drop_grant(t);
-}
-
-/* -- Asking the pool -- */
-
-static bool want_full_slots(const struct batch *b)
-{
-    unsigned pages = 0;
-
-    if (b == NULL)
-        return false;
-    for (const struct chunk *c = b->slots; c != NULL; c = c->next)
-        if (++pages >= SMALL_SLOT_PAGES)
-            return true;
-    return false;
-}
-
-/* What is needed to go on; under the lock.  The size is that of a batch's first
- * record, or of this one's in the open batch. */
-static void need_of(struct attempt *t, unsigned lacks, struct pool_need *need)
-{
-    const struct batch *b = t->q->open;
-
-    *need = (struct pool_need){0};
-    if ((lacks & LACKS_BATCH) != 0) {
-        size_t body = kp__record_body_size(t->r, 0, 0);
-
-        need->record_size = kp__varint_size((int32_t)body) + body;
-        need->small = !t->q->outgrew_small;
-        need->slots = t->has_report;
-        need->batch = true;
-        return;
-    }
-    if ((lacks & LACKS_CHUNK) != 0)
-        need->record_size = t->size;
-    need->slots = (lacks & LACKS_SLOTS) != 0;
-    need->full_slots = need->slots && want_full_slots(b);
-}
-
-/* Who has to wait asks for all that it could need when its turn comes: the open
- * batch may be gone by then. */
-static void need_everything(const struct attempt *t, struct pool_need *need)
-{
-    need->batch = true;
-    need->slots = need->slots || t->has_report;
-    if (need->record_size == 0)
-        need->record_size = t->size;
-}
-
-static kp_err taking_err(const struct record_accumulator *a)
-{
     /* relaxed: read under the queue's lock, which whoever changes it takes next */
-    uint32_t taking = atomic_load_explicit(
-        &((struct record_accumulator *)(uintptr_t)a)->taking,
-        memory_order_relaxed);
-
-    if (KP_LIKELY(taking == TAKING_RECORDS))
-        return KP_OK;
-    if (taking == TAKING_CLOSED)
-        return KP_ECLOSED;
-    return (kp_err)atomic_load_explicit(
-        &((struct record_accumulator *)(uintptr_t)a)->fatal_err,
-        memory_order_relaxed);
-}
-
-static kp_err refused(struct attempt *t, const struct pool_need *need)
-{
-    kp__pool_note_exhausted(t->a->pool);
-    if (t->r->queue != NULL)
-        kp__pool_want_retry(t->a->pool, t->q, need, t->r->queue);
-    /* What lingers is now wanted back. */
-    kp__io_wake(t->a->bell, 0);
-    return KP_EBUFFER;
-}
-
-/* The pool's answer, as far as it is not a grant. */
-static kp_err answered(struct attempt *t, enum pool_answer answer)
-{
-    struct append *x = t->x;
-    kp_err err;
-
-    x->waiting = answer == POOL_WAIT;
-    switch (answer) {
-    case POOL_GRANTED:
-        t->granted = true;
-        /* Read after the wait and before the lock. */
-        t->wall_ms = t->a->clock->wall_ms(t->a->clock->arg);
-        t->now_ns = kp__now_ns(t->a->clock);
-        if (!t->by_coarse)
-            t->timestamp_ms = t->wall_ms;
-        return KP_OK;
-    case POOL_WAIT:
-        x->queue = t->q;
-        x->ticket = (struct ticket){&x->waiter.word, 0, x->deadline_ns};
-        return KP_PENDING;
-    case POOL_CLOSED:
-        err = taking_err(t->a);
-        return err != KP_OK ? err : KP_ECLOSED;
-    case POOL_NOMEM:
-        return KP_ENOMEM;
-    case POOL_FULL:
-        break;
+    if (atomic_load_explicit(&a->taking, memory_order_relaxed) !=
+            TAKING_RECORDS ||
+        b == NULL || length == 0 || r->header_count != 0)
+        return 0;
+    if (most > (size_t)(q->limit - q->at) ||
+        b->raw_size + most > q->raw_limit ||
+        kp__append_too_old(a, now, b) || past_linger(a, now, q))
+        return 0;
+    if (r->on_delivery != NULL || b->slots != NULL) {
+        if (!kp__batch_has_slot_room(b))
+            return 0;
+        if (r->queue != NULL && b->post_count == BATCH_MAX_CQS)
+            return 0; /* perhaps a fifth */
+        kp__batch_put_slot(b, r);
+    } else if (r->queue != NULL) {
+        return 0;
     }
-    return KP_EBUFFER;
+    size = (size_t)-(intptr_t)q->at;
+    q->at = encode(q->at, length, r, now->timestamp_ms - b->base_timestamp_ms,
+                   (int32_t)b->record_count);
+    size += (size_t)(intptr_t)q->at;
+    count(x, b, size, now->timestamp_ms);
+    return size;
 }
 
-static kp_err ask_pool(struct attempt *t, struct pool_need *need)
+static inline void read_time(const struct record_accumulator *a,
+                             const struct append *x, struct append_now *now)
 {
-    struct append *x = t->x;
-    enum pool_answer answer;
-    int64_t now_ns;
+    const struct clock *c = a->clock;
 
-    x->waiter.joined = false;
-    answer = kp__pool_try(t->a->pool, t->q, need, false, 0, &x->waiter,
-                          &t->grant);
-    if (answer == POOL_FULL && !x->may_wait)
-        return refused(t, need);
-    if (answer == POOL_FULL) {
-        need_everything(t, need);
-        now_ns = kp__now_ns(t->a->clock);
-        answer = kp__pool_try(t->a->pool, t->q, need, true, now_ns,
-                              &x->waiter, &t->grant);
-        if (answer == POOL_WAIT)
-            kp__io_wake(t->a->bell, 0);
-    }
-    return answered(t, answer);
-}
-
-/* Its turn has come, or not yet. */
-static kp_err resume(struct attempt *t)
-{
-    struct append *x = t->x;
-
-    t->q = x->queue;
-    return answered(t, kp__pool_try(t->a->pool, t->q, &x->waiter.need, true,
-                                    kp__now_ns(t->a->clock), &x->waiter,
-                                    &t->grant));
-}
-
-/* -- The whole -- */
-
-/* The record is in: what follows, and the lock goes. */
-static kp_err finish(struct attempt *t)
-{
-    struct partition_queue *q = t->q;
-    bool full = seals_itself(t);
-    int64_t due_ns;
-
-    if (is_unkeyed(t))
-        q->sticky_bytes += t->size;
-    if (KP_LIKELY(!full && !t->opened && !t->granted)) {
-        if (KP_UNLIKELY(sticky_is_over(t, false)))
-            leave_sticky(t);
-        kp__mutex_unlock(&q->lock);
-        return KP_OK;
-    }
-    due_ns = kp__ns_add(q->open->created_ns, t->a->linger_ns);
-    if (full)
-        seal_batch(t);
-    if (sticky_is_over(t, full))
-        leave_sticky(t);
-    /* What a generous grant brought besides stays for the next growth. */
-    if (t->used_data && q->spare == NULL && q->open != NULL) {
-        q->spare = t->grant.data;
-        t->grant.data = NULL;
-    }
-    kp__mutex_unlock(&q->lock);
-    if (t->opened && !full)
-        kp__drain_push(t->a, q);
-    after_lock(t);
-    if (t->opened && !full)
-        kp__io_wake(t->a->bell, due_ns);
-    return KP_OK;
-}
-
-/* The open batch, if there is one, can take the record no more.  True: go on with
- * the queue that is now locked. */
-static bool next_batch(struct attempt *t)
-{
-    if (t->q->open != NULL) {
-        seal_batch(t);
-        /* Where to go on with a new batch is a new choice. */
-        if (!t->granted && sticky_is_over(t, true)) {
-            leave_sticky(t);
-            kp__mutex_unlock(&t->q->lock);
-            after_lock(t);
-            t->q = lock_queue(t);
-            return true;
-        }
-    }
-    if (t->grant.batch == NULL || t->grant.data == NULL ||
-        (t->has_report && t->grant.slots == NULL))
-        return false;
-    open_batch(t);
-    return true;
-}
-
-/* With t->q locked. */
-static kp_err run(struct attempt *t)
-{
-    struct pool_need need;
-    unsigned lacks;
-    kp_err err;
-
-    for (;;) {
-        err = taking_err(t->a);
-        if (KP_UNLIKELY(err != KP_OK)) {
-            kp__mutex_unlock(&t->q->lock);
-            after_lock(t);
-            return err;
-        }
-        lacks = what_lacks(t);
-        if (KP_LIKELY(lacks == 0)) {
-            put_record(t);
-            return finish(t);
-        }
-        if ((lacks & LACKS_BATCH) == 0 && supply(t, lacks))
-            continue;
-        /* A grant for a new batch is used for one: the place in the line is not
-         * given up because the open batch lacks something else. */
-        if (((lacks & LACKS_BATCH) != 0 || t->grant.batch != NULL) &&
-            next_batch(t))
-            continue;
-        need_of(t, t->q->open == NULL ? LACKS_BATCH : lacks, &need);
-        kp__mutex_unlock(&t->q->lock);
-        after_lock(t);
-        err = ask_pool(t, &need);
-        if (err != KP_OK)
-            return err;
-        kp__mutex_lock(&t->q->lock);
-    }
+    now->by_coarse = x->timestamp_ms >= 0;
+    now->timestamp_ms =
+        now->by_coarse ? x->timestamp_ms : c->wall_ms(c->arg);
+    now->coarse_ns = 0;
+    if (now->by_coarse || a->compresses)
+        now->coarse_ns = c->mono_coarse_ns(c->arg);
 }
 
 kp_err kp__append_try(struct record_accumulator *a, struct append *x)
 {
-    struct attempt t;
-    kp_err err;
+    struct partition_queue *q;
+    struct append_now now;
+    bool hopped = false;
+    size_t size;
 
-    t.a = a;
-    t.x = x;
-    t.r = x->record;
-    t.by_coarse = x->timestamp_ms >= 0;
-    t.timestamp_ms = t.by_coarse ? x->timestamp_ms
-                                 : a->clock->wall_ms(a->clock->arg);
-    t.coarse_ns = 0;
-    if (t.by_coarse || a->compresses)
-        t.coarse_ns = a->clock->mono_coarse_ns(a->clock->arg);
-    t.has_report = t.r->on_delivery != NULL || t.r->queue != NULL;
-    t.hopped = t.granted = t.used_data = t.opened = t.left_sealed = false;
-    t.grant = (struct pool_grant){0};
-    t.sealed_count = 0;
-    if (KP_UNLIKELY(x->waiting)) {
-        err = resume(&t);
-        if (err != KP_OK)
-            return err;
-        kp__mutex_lock(&t.q->lock);
+    read_time(a, x, &now);
+    if (KP_UNLIKELY(x->waiting))
+        return kp__append_slow(a, x, NULL, &now, false);
+    if (x->partition >= 0) {
+        q = kp__topic_view(x->topic)->queues[x->partition];
+        kp__mutex_lock(&q->lock);
     } else {
-        t.q = lock_queue(&t);
+        q = kp__sticky_lock(a, x->topic, &hopped);
     }
-    return run(&t);
-}
-
-kp_err kp__append_give_up(struct record_accumulator *a, struct append *x)
-{
-    if (x->waiting) {
-        kp__pool_leave(a->pool, &x->waiter, kp__now_ns(a->clock));
-        kp__pool_note_exhausted(a->pool);
-        x->waiting = false;
+    size = put_usual(a, x, q, &now);
+    if (KP_UNLIKELY(size == 0))
+        return kp__append_slow(a, x, q, &now, hopped);
+    if (x->partition < 0) {
+        q->sticky_bytes += size;
+        if (KP_UNLIKELY(q->sticky_bytes >= 2 * a->batch_size))
+            kp__sticky_leave(x->topic, q, hopped);
     }
-    return KP_EBUFFER;
+    kp__mutex_unlock(&q->lock);
+    return KP_OK;
 }

@@ -96,6 +96,39 @@ const struct report_slot *kp__batch_slot(const struct batch *b, uint32_t index)
     return NULL;
 }
 
+/* -- Slots: senders, under the lock -- */
+
+static uintptr_t slot_target(struct batch *b, const kp_record *r)
+{
+    uint32_t i;
+
+    if (r->on_delivery != NULL)
+        return (uintptr_t)r->on_delivery;
+    if (r->queue == NULL)
+        return 0;
+    for (i = 0; i < b->post_count; i++)
+        if (b->posts[i].cq == r->queue)
+            return i + 1;
+    kp__cq_ref(r->queue);
+    kp__node_init(&b->posts[i].link);
+    b->posts[i].batch = b;
+    b->posts[i].cq = r->queue;
+    b->post_count++;
+    /* relaxed: published with the queue's lock */
+    (void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return i + 1;
+}
+
+void kp__batch_put_slot(struct batch *b, const kp_record *r)
+{
+    struct chunk *page = b->last_slots;
+    struct report_slot *slot = (void *)(page->data + page->used);
+
+    slot->target = slot_target(b, r);
+    slot->tag = r->tag;
+    page->used += (uint32_t)sizeof(*slot);
+}
+
 /* -- The end -- */
 
 /* The queue that the pool should discharge, if it still is to. */

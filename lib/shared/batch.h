@@ -108,6 +108,7 @@ struct batch {
     int16_t producer_epoch;
     int32_t base_sequence; /* -1: not stamped */
     uint32_t attempts;
+    uint32_t corrupt; /* of them, answered with CORRUPT_MESSAGE */
     int64_t last_attempt_ns;
     enum certainty certainty;
     kp_err last_err; /* of the last attempt: the cause of a later failure */
@@ -133,6 +134,16 @@ size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max);
 size_t kp__batch_iov_count(const struct batch *b);
 /* The slot of record `index` of b (in the batch's own numbering), or NULL. */
 const struct report_slot *kp__batch_slot(const struct batch *b, uint32_t index);
+static inline bool kp__batch_has_slot_room(const struct batch *b)
+{
+    const struct chunk *page = b->last_slots;
+
+    return page != NULL &&
+           page->capacity - page->used >= sizeof(struct report_slot);
+}
+/* The slot of the record that is being added; needs room.  Under the lock. */
+void kp__batch_put_slot(struct batch *b, const kp_record *r);
+
 /* Before a queue can be polled for the batch: what it still holds (slots, its
  * structures) is the pool's own from here on, no more its partition queue's, which
  * may be freed before the reports are polled.  I/O thread; may be called again. */

@@ -650,6 +650,8 @@ static enum pool_answer ask(struct buffer_pool *p, struct pool_waiter *w,
 {
     struct cost c = cost_of(p, &w->need);
 
+    w->grant = (struct pool_grant){0};
+    w->doomed = (struct doomed){0};
     kp__mutex_lock(&p->lock);
     if (p->closed) {
         kp__mutex_unlock(&p->lock);

@@ -33,7 +33,8 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
 void kp__io_thread_stop(struct kp_producer *p);
 /* The caller is this producer's I/O thread (so it is in a callback). */
 bool kp__io_thread_is_me(const struct kp_producer *p);
-/* In a forked child: free what can be freed without the thread. */
+/* In a forked child: close its descriptors; the rest is the thread's, which is not
+ * there. */
 void kp__io_thread_abandon(struct kp_producer *p);
 
 #endif

@@ -13,6 +13,8 @@
 
 struct io_thread;
 
+#define REFUSED_LIMITS 32
+
 struct kp_producer {
     /* fixed at birth */
     struct settings settings;
@@ -35,12 +37,13 @@ struct kp_producer {
     kp_err unwatched_first;
 
     /* atomic */
+    _Atomic(struct op *) spare_close; /* for a close when there is no memory */
     _Atomic uint32_t life;  /* enum life; a wait word */
     _Atomic uint32_t busy;  /* the I/O thread has something unreported: set before
                                it takes the drain list, judged after its reports */
     _Atomic uint32_t ended; /* the I/O thread serves no more ops */
     _Atomic uint32_t failed_any; /* close failed a record with KP_ECLOSED */
-    struct log_limit refused_limit;
+    struct log_limit refused_limits[REFUSED_LIMITS]; /* by err */
 };
 
 enum life { LIFE_OPEN, LIFE_CLOSING, LIFE_STOPPING, LIFE_STOPPED };

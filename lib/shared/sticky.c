@@ -2,10 +2,12 @@
 /* sticky.c - choosing partitions for unkeyed records.  Application threads.
  *
  * Invariant: the answer is always a partition of the view, whatever the weights say
- * while the I/O thread rewrites them. */
+ * while the I/O thread rewrites them; no shared word is written but when a partition
+ * is left. */
 #include "lib/shared/sticky.h"
 
 #include "lib/base/check.h"
+#include "lib/shared/partition_queue.h"
 
 _Thread_local KP_TLS_FAST struct hop kp__hop;
 
@@ -71,4 +73,92 @@ int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng)
         }
     }
     return (int32_t)kp__rng_below(rng, (uint32_t)v->count);
+}
+
+/* -- Staying and hopping -- */
+
+#define HOP_TRIES 2
+
+static bool hop_is_ours(const struct record_accumulator *a,
+                        const struct topic *topic)
+{
+    return kp__hop.left > 0 && kp__hop.owner == a &&
+           kp__hop.topic == topic->number;
+}
+
+/* Another partition whose lock is free, or NULL. */
+static struct partition_queue *hop(const struct record_accumulator *a,
+                                   const struct topic *topic,
+                                   const struct topic_view *v, int32_t from)
+{
+    for (int i = 0; i < HOP_TRIES && v->count > 1; i++) {
+        int32_t to = kp__partitioner_next(v, kp__thread_rng());
+
+        if (to == from || !kp__mutex_trylock(&v->queues[to]->lock))
+            continue;
+        kp__hop = (struct hop){.owner = a,
+                               .topic = topic->number,
+                               .left = HOP_BATCHES,
+                               .partition = to};
+        return v->queues[to];
+    }
+    return NULL;
+}
+
+/* relaxed in the next two and in kp__sticky_leave: any partition is right */
+static int32_t choose_first(struct topic *topic, const struct topic_view *v)
+{
+    int32_t p = kp__partitioner_next(v, kp__thread_rng());
+
+    atomic_store_explicit(&topic->sticky, p, memory_order_relaxed);
+    return p;
+}
+
+static int32_t sticky_of(struct topic *topic, const struct topic_view *v)
+{
+    int32_t p = atomic_load_explicit(&topic->sticky, memory_order_relaxed);
+
+    return KP_LIKELY(p >= 0 && p < v->count) ? p : choose_first(topic, v);
+}
+
+struct partition_queue *kp__sticky_lock(const struct record_accumulator *a,
+                                        struct topic *topic, bool *hopped)
+{
+    const struct topic_view *v = kp__topic_view(topic);
+    struct partition_queue *q, *other;
+    int32_t p;
+
+    *hopped = hop_is_ours(a, topic) && kp__hop.partition < v->count;
+    p = *hopped ? kp__hop.partition : sticky_of(topic, v);
+    q = v->queues[p];
+    if (KP_LIKELY(kp__mutex_trylock(&q->lock)))
+        return q;
+    other = hop(a, topic, v, p);
+    if (other != NULL) {
+        *hopped = true;
+        return other;
+    }
+    kp__mutex_lock(&q->lock);
+    return q;
+}
+
+void kp__sticky_leave(struct topic *topic, struct partition_queue *q,
+                      bool hopped)
+{
+    const struct topic_view *v = kp__topic_view(topic);
+    int32_t from = q->partition, to;
+
+    q->sticky_bytes = 0;
+    if (v->count < 2)
+        return;
+    to = kp__partitioner_next(v, kp__thread_rng());
+    if (hopped) {
+        kp__hop.left--;
+        kp__hop.partition = to;
+        return;
+    }
+    /* Whoever lost the race finds it changed already. */
+    (void)atomic_compare_exchange_strong_explicit(&topic->sticky, &from, to,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed);
 }

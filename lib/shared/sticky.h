@@ -29,6 +29,15 @@ struct hop {
 };
 extern _Thread_local KP_TLS_FAST struct hop kp__hop;
 
+/* The queue of an unkeyed record, locked: the sticky partition's, or the one this
+ * thread has hopped to (*hopped). */
+struct partition_queue *kp__sticky_lock(const struct record_accumulator *a,
+                                        struct topic *topic, bool *hopped);
+/* Enough bytes went to q, which is locked: the topic's next unkeyed records, or
+ * this thread's, go elsewhere. */
+void kp__sticky_leave(struct topic *topic, struct partition_queue *q,
+                      bool hopped);
+
 /* The next partition: by the published weights, else uniformly. */
 int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng);
 /* This thread's generator. */

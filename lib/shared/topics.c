@@ -81,6 +81,7 @@ void kp__topics_destroy(struct topics *t)
         list = older;
     }
     kp__topics_free_waits(t);
+    kp__topics_free_retries(t);
     kp__map_fini(&t->waits);
     kp__mutex_fini(&t->lock);
     kp__free(t);
@@ -330,6 +331,7 @@ struct topic *kp__topics_publish(struct topics *t, const char *name,
     atomic_store_explicit(&e->refused, KP_OK, memory_order_relaxed);
     kp__topics_raise(&e->version);
     kp__topics_confirm(t, name, size);
+    kp__topics_retry(t);
     return e;
 }
 
@@ -344,6 +346,9 @@ void kp__topics_refuse(struct topics *t, const char *name, size_t size,
         kp__topics_raise(&e->version);
     }
     kp__topics_answer(t, name, size, err);
+    /* An answer that may pass is no reason to try again. */
+    if (!kp__error_info(err)->retriable)
+        kp__topics_retry(t);
 }
 
 static void raise_topic(void *arg, struct topic *e)

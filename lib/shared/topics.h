@@ -104,6 +104,11 @@ static inline void kp__topics_relay(_Atomic uint32_t *version)
 kp_err kp__topics_wait_state(struct topics *t, struct topic_wait *w,
                              int64_t *since_ns);
 void kp__topics_wait_unref(struct topics *t, struct topic_wait *w);
+/* A KP_NOWAIT send to this queue is about to be refused for want of a topic or a
+ * partition: signal the queue when there is news.  The caller looks again after
+ * it. */
+struct kp_cq;
+void kp__topics_want_retry(struct topics *t, struct kp_cq *cq);
 
 /* -- I/O thread -- */
 /* A broker confirmed the topic with `count` partitions: make the entry or let it

@@ -28,6 +28,7 @@ struct topics {
     _Atomic uint32_t count;
     struct mutex lock;
     struct map waits; /* guarded by lock: name -> struct topic_wait * */
+    struct topic_retry *retries; /* guarded by lock; see topic_retries.c */
 };
 
 /* Raise a version and wake two of those who wait for it. */
@@ -38,5 +39,8 @@ void kp__topics_answer(struct topics *t, const char *name, size_t size,
                        kp_err err);
 void kp__topics_wake_waits(struct topics *t);
 void kp__topics_free_waits(struct topics *t);
+/* There is news of a topic: signal the queues that wait for some. */
+void kp__topics_retry(struct topics *t);
+void kp__topics_free_retries(struct topics *t);
 
 #endif
