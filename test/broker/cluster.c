@@ -38,7 +38,7 @@ static void on_apply(struct kb_cluster *c, struct kb_timer *t)
     struct kb_node *n = KP_CONTAINER(t, struct kb_node, apply);
 
     if (kb_node_reachable(n))
-        kb_node_apply(c, n, c->image);
+        kb_controller_apply(c, n);
 }
 
 static void on_session(struct kb_cluster *c, struct kb_timer *t)

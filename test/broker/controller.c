@@ -47,6 +47,16 @@ void kb_controller_publish(struct kb_cluster *c, struct kb_image *image)
     publish_all(c);
 }
 
+void kb_controller_apply(struct kb_cluster *c, struct kb_node *n)
+{
+    bool nested = c->publishing;
+
+    c->publishing = true;
+    kb_node_apply(c, n, c->image);
+    if (!nested)
+        publish_all(c);
+}
+
 struct kb_topic_image *kb_controller_edit(struct kb_cluster *c,
                                           struct kb_topic *t)
 {

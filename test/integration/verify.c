@@ -114,6 +114,7 @@ static void forget(struct known_list *known)
 {
     for (size_t i = 0; i < known->count; i++) {
         known->at[i].copies = 0;
+        known->at[i].log = 0;
         known->at[i].at_offset = false;
         known->at[i].first_found = NULL;
     }
@@ -134,7 +135,7 @@ static void check_view(struct known_list *known, const struct files *files,
     }
     known_index(known, found[0].whole_hash, want->stamps);
     for (size_t i = 0; i < files->count; i++)
-        check_found(known, &found[i], want);
+        check_found(known, &found[i], (uint32_t)i + 1, want);
     check_known(known, want);
     check_lanes(known);
     printf("%s %zu records\n", view, all);

@@ -18,6 +18,7 @@ trap 'exit 130' INT TERM HUP
 broker_start() {
   local tries=0
   bootstrap=
+  : >"$broker_out" # what the one before said is not ours
   "$KP_BROKER" "$@" >"$broker_out" 2>"$broker_dir/err" &
   broker_pid=$!
   # its first line says where it listens; 30 s for a slow machine

@@ -73,7 +73,7 @@ static void set_bootstrap(struct rig *r, const char *bootstrap)
 
 static void set_defaults(struct settings *s)
 {
-    s->client_id = (char *)(uintptr_t)"rig";
+    s->client_id = (char *)(uintptr_t) "rig";
     s->cluster_check = true;
     s->max_in_flight = 5;
     s->request_timeout_ns = 30 * KP_NS_PER_SEC;

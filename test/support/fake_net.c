@@ -242,8 +242,7 @@ static enum io_result t_writev(struct transport *t, const struct iovec *iov,
                                int count, size_t *written, int *sys_errno)
 {
     struct fake_conn *c = t->conn;
-    size_t left = c->write_step < c->write_room ? c->write_step
-                                                : c->write_room;
+    size_t left = c->write_step < c->write_room ? c->write_step : c->write_room;
 
     if (count <= 0 || count > 1024)
         abort();
@@ -335,8 +334,7 @@ static int p_add(struct poller *p, struct transport *t,
 }
 
 static int p_change(struct poller *p, struct transport *t,
-                    const struct transport_ops *ops, uint32_t want,
-                    void *owner)
+                    const struct transport_ops *ops, uint32_t want, void *owner)
 {
     (void)p;
     (void)ops;
@@ -395,8 +393,7 @@ static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
 
 /* -- names -- */
 
-static struct name *find_name(struct fake_net *net, const char *name,
-                              bool make)
+static struct name *find_name(struct fake_net *net, const char *name, bool make)
 {
     struct name *n;
 
@@ -420,8 +417,7 @@ void fake_net_name(struct fake_net *net, const char *name,
     char copy[512], *save = NULL, *one;
 
     n->count = 0;
-    (void)snprintf(copy, sizeof copy, "%s", addresses == NULL ? ""
-                                                              : addresses);
+    (void)snprintf(copy, sizeof copy, "%s", addresses == NULL ? "" : addresses);
     for (one = strtok_r(copy, " ", &save); one != NULL;
          one = strtok_r(NULL, " ", &save)) {
         if (n->count == 16 || !parse(one, 0, &n->addresses[n->count]))
@@ -466,8 +462,8 @@ static void name_them(struct resolve *r, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct listener *l =
             find_listener(r->net, &r->addresses[i], false);
-        r->names[i] = l == NULL || l->canonical[0] == 0 ? r->host
-                                                        : l->canonical;
+        r->names[i] =
+            l == NULL || l->canonical[0] == 0 ? r->host : l->canonical;
     }
 }
 
@@ -513,10 +509,10 @@ struct fake_net *fake_net_create(void)
     struct fake_net *net = must(calloc(1, sizeof *net));
 
     net->now_ns = KP_NS_PER_SEC;
-    net->transport = (struct transport_ops){t_connect, t_finish, t_writev,
-                                            t_read, t_fd, t_close, net};
+    net->transport = (struct transport_ops){
+        t_connect, t_finish, t_writev, t_read, t_fd, t_close, net};
     net->poller = (struct poller_ops){p_create, p_destroy, p_add, p_change,
-                                      p_remove, p_wait, net};
+                                      p_remove, p_wait,    net};
     net->resolver = (struct resolver_ops){r_begin, r_poll, r_end, net};
     return net;
 }
@@ -593,8 +589,7 @@ struct fake_conn *fake_net_conn(struct fake_net *net, const char *host,
 
     if (!parse(host, port, &a))
         abort();
-    while (c != NULL &&
-           (c->closed_by_client || !kp__address_equal(&c->to, &a)))
+    while (c != NULL && (c->closed_by_client || !kp__address_equal(&c->to, &a)))
         c = c->next;
     return c;
 }
@@ -688,8 +683,8 @@ static void answer_as(const struct fake_request *q, int16_t version,
 
     kp__write_i32(w, 0);
     kp__response_header_encode(w, api->key, version, q->header.correlation_id);
-    kp__schema_encode(api->response, w, version,
-                      kp__api_flexible(api, version), response);
+    kp__schema_encode(api->response, w, version, kp__api_flexible(api, version),
+                      response);
     if (kp__writer_failed(w))
         abort();
     size = w->buf.size - 4;
@@ -731,9 +726,8 @@ void fake_conn_answer_versions(struct fake_conn *c,
     for (size_t i = 0; i < kp__api_count; i++) {
         const struct api *api = kp__apis[i];
         bool changed = api->key == api_key;
-        v[i] = (struct api_version){
-            api->key, changed ? min : api->min_version,
-            changed ? max : api->max_version};
+        v[i] = (struct api_version){api->key, changed ? min : api->min_version,
+                                    changed ? max : api->max_version};
     }
     a.api_keys.items = v;
     a.api_keys.count = kp__api_count;

@@ -58,7 +58,7 @@ void fake_net_canonical(struct fake_net *net, const char *address,
 size_t fake_net_lookups(const struct fake_net *net);
 
 /* -- connections -- */
-/* The newest connection to this address that the client has not closed; NULL. */
+/* The newest connection to this address that the client has open; NULL. */
 struct fake_conn *fake_net_conn(struct fake_net *net, const char *host,
                                 uint16_t port);
 bool fake_conn_is_open(const struct fake_conn *c); /* by the client */
@@ -68,8 +68,8 @@ void fake_conn_take(struct fake_conn *c, size_t size);
 void fake_conn_send(struct fake_conn *c, const void *data, size_t size);
 void fake_conn_close(struct fake_conn *c); /* FIN after what was sent */
 void fake_conn_reset(struct fake_conn *c); /* RST after what was sent */
-/* At most so many bytes a call, and so many in all until set again; SIZE_MAX: no
- * limit. */
+/* At most so many bytes a call, and so many in all until set again; SIZE_MAX:
+ * no limit. */
 void fake_conn_limit_writes(struct fake_conn *c, size_t step, size_t room);
 void fake_conn_limit_reads(struct fake_conn *c, size_t step);
 /* From now on a write fails with EPIPE, although reading goes on. */
@@ -92,7 +92,8 @@ void fake_conn_answer(struct fake_conn *c, const struct fake_request *q,
 /* The same as bytes, whole frame: for tests that spoil it. */
 void fake_answer_bytes(const struct fake_request *q, const void *response,
                        struct writer *out);
-/* ApiVersions with all we speak; and with one range changed (api_key -1: none). */
+/* ApiVersions with all we speak; and with one range changed (api_key -1:
+ * none). */
 void fake_conn_answer_versions(struct fake_conn *c,
                                const struct fake_request *q, int16_t api_key,
                                int16_t min, int16_t max);

@@ -47,6 +47,9 @@ struct world_options {
     const char *bootstrap;  /* NULL: all nodes by address */
 };
 
+/* .settings = WORLD_SETTINGS("linger.ms", "0", "acks", "1") */
+#define WORLD_SETTINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 struct world;
 
 /* -- records -- */
@@ -83,6 +86,7 @@ struct world_record {
     enum world_state state;
     kp_err refused; /* what a send that took nothing returned */
     int64_t called_ns, returned_ns;
+    uint64_t called_at, returned_at; /* places among all calls and returns */
     /* the report: as the future has it, else as the callback or queue brought it;
      * topic and text are copies */
     bool reported;
@@ -188,6 +192,8 @@ void world_settle(struct world *w);
 bool world_is_settled(const struct world *w);
 /* Until n batches (in Produce requests) have reached brokers since the start. */
 void world_run_until_attempts(struct world *w, size_t n);
+/* The I/O thread gets no processor, as after SIGSTOP; all else goes on. */
+void world_hold(struct world *w, bool on);
 /* Turns of the I/O thread since the start. */
 uint64_t world_turns(const struct world *w);
 
@@ -211,8 +217,9 @@ const char *world_callbacks(struct world *w);
 
 /* -- the oracle -- */
 /* Every record: at most one report, in time; YES is in the log where it says, NO is
- * not in it; nothing refused is in it; no record twice (with idempotence); log
- * order is send order per partition (with idempotence, or one in flight). */
+ * not in it; nothing refused is in it.  With idempotence: no record twice, and where
+ * one send had returned before another of its partition was called, so they stand in
+ * the log. */
 void world_check(struct world *w);
 
 /* Fail the test with a text. */

@@ -234,7 +234,10 @@ static enum io_result t_finish(struct transport *t, int *sys_errno)
 
 static size_t room(const struct world_conn *c)
 {
-    size_t held = (size_t)(c->to.written - c->to.taken);
+    /* a broker that does not read lets them pile up */
+    bool reads = c->k != NULL && kb_conn_wants_input(c->k);
+    size_t held = (size_t)(c->to.written -
+                           (reads ? c->to.arrived : c->to.taken));
     size_t window = link_of(c)->window;
 
     return held < window ? window - held : 0;

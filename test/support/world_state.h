@@ -32,7 +32,8 @@ struct world {
     struct resolver_ops resolver;
 
     /* the I/O thread */
-    bool asleep, over;
+    bool asleep, over, held;
+    int64_t held_since_ns, held_ns; /* the last, and in all */
     int64_t sleeps_until_ns; /* as the poller was asked */
     uint64_t turns;
     int64_t spin_at_ns;
@@ -43,9 +44,10 @@ struct world {
     uint32_t record_count, record_capacity;
     uint32_t waiting; /* records still in their send */
     uint32_t unreported;
+    uint32_t open_futures;
     struct world_call *calls[64];
     size_t call_count;
-    uint64_t callback_count, polled_count;
+    uint64_t callback_count, polled_count, ticks;
     void (*on_report)(struct world *w, struct world_record *r);
     kp_cq *queue;
     bool poll_queue;

@@ -18,10 +18,10 @@ struct expectations {
     int64_t margin_ns;
 };
 
-/* Match one reader's records to the journals: strangers, copies, order,
- * place, timestamp. */
+/* Match one log's records (its number, from 1) to the journals: strangers,
+ * copies within it, order, place, timestamp. */
 void check_found(struct known_list *known, const struct found_list *found,
-                 const struct expectations *want);
+                 uint32_t log, const struct expectations *want);
 /* Each record of the journals, after all readers: lost, refused but there,
  * reports missing, late or false, wrong partition. */
 void check_known(const struct known_list *known,

@@ -13,6 +13,7 @@ struct known {
     uint32_t lane_number; /* over all journals */
     uint32_t seq;
     uint32_t copies;                 /* how often it was found */
+    uint32_t log;                    /* the last one it was found in, or 0 */
     bool at_offset;                  /* a copy is where the report said */
     const struct found *first_found; /* or NULL */
 };

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* world.c - begin, end, and the loop of time.
+ *
+ * The I/O thread's loop is wait, turn, wait, turn.  A wait here ends at once if the
+ * real one would; otherwise the thread is asleep until the bell is rung, a socket
+ * has something, or the time comes that it asked to be woken at. */
+#include "test/support/world.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io_thread/sender.h"
+#include "lib/api/producer.h"
+#include "test/support/world_state.h"
+
+#define BEGIN_NS (INT64_C(1000) * KP_NS_PER_SEC)
+#define WALL_BASE_MS INT64_C(1700000000000)
+#define SPINS_MAX 20000
+#define SETTLE_MAX_MS (3600 * 1000)
+
+/* -- texts -- */
+
+void world_fail(const struct world *w, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    ck_abort_msg("seed %llu, at %lld ms: %s", (unsigned long long)w->seed,
+                 (long long)world_now_ms(w), text);
+    abort();
+}
+
+void world_trace(const struct world *w, const char *fmt, ...)
+{
+    va_list args;
+
+    if (!w->trace)
+        return;
+    (void)fprintf(stderr, "%12.6f ",
+                  (double)(w->now_ns - w->begin_ns) / 1e6);
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
+static void on_log(void *arg, const kp_log *line)
+{
+    world_trace(arg, "  %s: %s", line->component, line->text);
+}
+
+/* -- clock -- */
+
+static int64_t mono_ns(void *arg)
+{
+    return ((struct world *)arg)->now_ns;
+}
+
+static int64_t wall_ms(void *arg)
+{
+    return WALL_BASE_MS + ((struct world *)arg)->now_ns / KP_NS_PER_MS;
+}
+
+int64_t world_now_ns(const struct world *w)
+{
+    return w->now_ns;
+}
+
+int64_t world_now_ms(const struct world *w)
+{
+    return (w->now_ns - w->begin_ns) / KP_NS_PER_MS;
+}
+
+/* -- the I/O thread -- */
+
+static void io_ended(struct world *w)
+{
+    w->over = true;
+    atomic_store(&w->p->ended, 1);
+    kp__ops_finish(&w->p->ops);
+}
+
+static bool wakes(const struct world *w)
+{
+    return !w->asleep || atomic_load(&w->p->bell.sleeps_until_ns) == 0 ||
+           w->now_ns >= w->sleeps_until_ns || world_net_has_events(w);
+}
+
+static void turn(struct world *w)
+{
+    struct io_thread *io = w->p->io;
+
+    w->turns++;
+    io->threaded = true; /* so that a callback knows where it runs */
+    io->thread = pthread_self();
+    kp__io_thread_run_once(io, w->now_ns);
+    io->threaded = false;
+#ifdef KP_DEBUG
+    kp__pool_check(w->p->pool);
+#endif
+    world_collect(w);
+    if (io->finished)
+        io_ended(w);
+}
+
+/* True if a turn was run. */
+static bool io_run(struct world *w)
+{
+    struct io_thread *io = w->p->io;
+    bool woken = w->asleep;
+
+    if (w->over || w->held || !wakes(w))
+        return false;
+    w->asleep = false;
+    kp__io_thread_wait(io);
+    if (!woken && io->event_count == 0 && w->sleeps_until_ns > w->now_ns) {
+        w->asleep = true;
+        atomic_store(&w->p->bell.sleeps_until_ns, w->sleeps_until_ns);
+        return false;
+    }
+    turn(w);
+    return true;
+}
+
+/* -- time -- */
+
+static int64_t min_ns(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t next_ns(const struct world *w)
+{
+    int64_t at_ns = min_ns(world_net_next_ns(w), world_actors_next_ns(w));
+
+    return !w->over && !w->held && w->asleep ? min_ns(at_ns, w->sleeps_until_ns) : at_ns;
+}
+
+static void count_spin(struct world *w)
+{
+    if (w->spin_at_ns != w->now_ns)
+        w->spins = 0;
+    w->spin_at_ns = w->now_ns;
+    if (++w->spins > SPINS_MAX)
+        world_fail(w, "the I/O thread does not go to sleep");
+}
+
+/* One thing happens; false: nothing before or at until_ns, which it is now. */
+static bool step(struct world *w, int64_t until_ns)
+{
+    bool any = world_net_run(w);
+    int64_t at_ns;
+
+    if (io_run(w)) {
+        count_spin(w);
+        any = true;
+    }
+    any = world_actors_run(w) || any;
+    if (any)
+        return true;
+    at_ns = next_ns(w);
+    if (at_ns > until_ns) {
+        if (until_ns > w->now_ns && until_ns != KP_NEVER)
+            w->now_ns = until_ns;
+        return false;
+    }
+    if (at_ns > w->now_ns)
+        w->now_ns = at_ns;
+    return true;
+}
+
+void world_run_until_ns(struct world *w, int64_t at_ns)
+{
+    while (step(w, at_ns))
+        ;
+}
+
+void world_run_ms(struct world *w, int64_t ms)
+{
+    world_run_until_ns(w, w->now_ns + ms * KP_NS_PER_MS);
+}
+
+bool world_run_until(struct world *w, bool (*done)(struct world *w, void *arg),
+                     void *arg, int64_t limit_ms)
+{
+    int64_t until_ns = w->now_ns + limit_ms * KP_NS_PER_MS;
+
+    while (!done(w, arg))
+        if (!step(w, until_ns))
+            return done(w, arg);
+    return true;
+}
+
+static bool settled(struct world *w, void *arg)
+{
+    (void)arg;
+    return world_is_settled(w);
+}
+
+void world_settle(struct world *w)
+{
+    if (!world_run_until(w, settled, NULL, SETTLE_MAX_MS))
+        world_fail(w, "%u sends wait and %u reports are missing", w->waiting,
+                   w->unreported);
+}
+
+static bool enough_attempts(struct world *w, void *arg)
+{
+    return w->attempt_count >= *(size_t *)arg;
+}
+
+void world_run_until_attempts(struct world *w, size_t n)
+{
+    if (!world_run_until(w, enough_attempts, &n, SETTLE_MAX_MS))
+        world_fail(w, "%zu batches were sent, not %zu", w->attempt_count, n);
+}
+
+void world_hold(struct world *w, bool on)
+{
+    if (w->held == on)
+        return;
+    if (on)
+        w->held_since_ns = w->now_ns;
+    else
+        w->held_ns += w->now_ns - w->held_since_ns;
+    w->held = on;
+}
+
+uint64_t world_turns(const struct world *w)
+{
+    return w->turns;
+}
+
+/* -- begin -- */
+
+static void make_cluster(struct world *w, const struct world_options *o)
+{
+    struct kb_config c;
+    char host[32];
+
+    if (o->broker != NULL)
+        c = *o->broker;
+    else
+        kb_config_default(&c);
+    if (o->broker == NULL)
+        c.auto_create = false;
+    c.nodes = o->nodes > 0 ? o->nodes : 1;
+    c.wall_base_ms = WALL_BASE_MS;
+    if (c.nodes > WORLD_NODES_MAX)
+        abort();
+    w->cluster = kb_create(&c);
+    kb_advance(w->cluster, w->now_ns);
+    for (int i = 1; i <= c.nodes; i++) {
+        (void)snprintf(host, sizeof(host), "10.0.0.%d", i);
+        kb_node_address(w->cluster, i, host, 9092);
+    }
+    if (o->partitions >= 0 &&
+        kb_topic_create(w->cluster, "t", o->partitions > 0 ? o->partitions : 1,
+                        o->replication > 0 ? o->replication : 1,
+                        w->now_ns) != 0)
+        abort();
+}
+
+static void set(kp_config *config, const char *name, const char *value)
+{
+    kp_error error;
+
+    if (kp_config_set(config, name, value, &error) != KP_OK)
+        ck_abort_msg("%s=%s: %s", name, value, error.text);
+}
+
+static void make_producer(struct world *w, const struct world_options *o)
+{
+    struct clock clock = {mono_ns, mono_ns, wall_ms, w};
+    struct io_env env = {clock, w->seed, &w->transport, &w->poller,
+                         &w->resolver};
+    char bootstrap[WORLD_NODES_MAX * 24] = "";
+    kp_config *config;
+    kp_error error;
+
+    if (kp_config_create(&config) != KP_OK)
+        abort();
+    for (int i = 1; i <= kb_node_count(w->cluster); i++)
+        (void)snprintf(bootstrap + strlen(bootstrap),
+                       sizeof(bootstrap) - strlen(bootstrap),
+                       "%s10.0.0.%d:9092", i > 1 ? "," : "", i);
+    set(config, "bootstrap.servers",
+        o->bootstrap != NULL ? o->bootstrap : bootstrap);
+    set(config, "client.id", "world");
+    for (const char *const *s = o->settings; s != NULL && *s != NULL; s += 2)
+        set(config, s[0], s[1]);
+    if (o->partitioner != NULL)
+        kp_config_set_partitioner(config, o->partitioner, NULL);
+    if (w->trace)
+        kp_config_on_log(config, KP_LOG_DEBUG, on_log, w);
+    if (kp__producer_make(&w->p, config, &clock, &error) != KP_OK ||
+        kp__io_thread_attach(w->p, &env, &error) != KP_OK)
+        ck_abort_msg("%s", error.text);
+    kp_config_destroy(config);
+    w->idempotent = w->p->settings.idempotence;
+}
+
+static bool ready(struct world *w, void *arg)
+{
+    struct topic *t = kp__topics_find(w->p->topics, "t", 1);
+
+    (void)arg;
+    return t != NULL &&
+           (!w->idempotent || w->p->io->producer_id >= 0);
+}
+
+/* The topic is known, an id is there and nothing else happens any more. */
+static void get_ready(struct world *w)
+{
+    if (!kp__producer_post(w->p, OP_WANT_TOPIC, "t", 1))
+        abort();
+    if (!world_run_until(w, ready, NULL, 60000))
+        world_fail(w, "the client does not get ready");
+    world_run_ms(w, 10);
+}
+
+struct world *world_begin(const struct world_options *o)
+{
+    struct world *w = world_must(calloc(1, sizeof(*w)));
+    int64_t latency_ns = o->latency_ns > 0 ? o->latency_ns : KP_NS_PER_MS;
+
+    w->now_ns = w->begin_ns = BEGIN_NS;
+    w->seed = o->seed;
+    w->trace = getenv("KP_WORLD_TRACE") != NULL;
+    w->poll_queue = true;
+    kp__map_init(&w->names);
+    world_net_init(w);
+    for (int i = 0; i <= WORLD_NODES_MAX; i++)
+        w->links[i].to_ns = w->links[i].from_ns = latency_ns;
+    make_cluster(w, o);
+    make_producer(w, o);
+    if (!o->no_wait && o->partitions >= 0)
+        get_ready(w);
+    return w;
+}
+
+/* -- end -- */
+
+static void check_memory(struct world *w)
+{
+    struct pool_stats stats;
+
+    world_poll_now(w, SIZE_MAX);
+    kp__pool_stats(w->p->pool, &stats);
+    if (stats.available_bytes != stats.total_bytes)
+        world_fail(w, "%zu bytes of buffer.memory were not given back",
+                   stats.total_bytes - stats.available_bytes);
+    if (stats.waiting_threads != 0)
+        world_fail(w, "%u threads still wait for memory",
+                   stats.waiting_threads);
+}
+
+void world_end(struct world *w)
+{
+    if (!w->over) {
+        (void)world_close(w, 0);
+        world_settle(w);
+    }
+    check_memory(w);
+    if (kp_producer_destroy(w->p) != KP_OK)
+        world_fail(w, "destroy failed");
+    world_actors_fini(w);
+    world_net_fini(w);
+    kb_destroy(w->cluster);
+    world_seen_fini(w);
+    free(w);
+}
+
+struct kb_cluster *world_cluster(struct world *w)
+{
+    kb_advance(w->cluster, w->now_ns);
+    return w->cluster;
+}
+
+kp_producer *world_producer(struct world *w)
+{
+    return w->p;
+}
+
+struct world_link *world_link(struct world *w, int32_t node)
+{
+    return &w->links[node];
+}
+
+int world_rule(struct world *w, const char *line)
+{
+    struct kb_rule rule;
+    const char *wrong = kb_rule_parse(line, &rule);
+
+    if (wrong != NULL)
+        world_fail(w, "%s: %s", line, wrong);
+    return kb_rule_add(w->cluster, &rule);
+}
+
+void world_rule_remove(struct world *w, int id)
+{
+    kb_rule_remove(w->cluster, id);
+}
