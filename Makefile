@@ -75,7 +75,7 @@ warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
     -Wstrict-prototypes $(if $(WERROR),-Werror)
 KP_CFLAGS := -std=c11 -D_GNU_SOURCE -include config.h -I$(srcdir) \
     -I$(srcdir)/include -fPIC -fvisibility=hidden -pthread \
-    -ffile-prefix-map=$(srcdir)/= $(warnings) $(DEP_CFLAGS) $(CHECK_CFLAGS)
+    -ffile-prefix-map=$(srcdir)/= -ffile-prefix-map='$(CURDIR)'=. $(warnings) $(DEP_CFLAGS) $(CHECK_CFLAGS)
 
 flags_plain :=
 flags_debug := -DKP_DEBUG -DKP_FAILMALLOC
@@ -281,11 +281,12 @@ check-$(1): $(chosen:%=build/$(1)/%) $(if $(T),,$(call programs,$(1)))
 endef
 $(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
 
-# valgrind runs one thread at a time and each twenty times slower.
+# valgrind runs one thread at a time and each twenty times slower; a process for
+# each case would cost most of the time.
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
     --errors-for-leak-kinds=definite,indirect --fair-sched=yes
 check-valgrind: $(chosen:%=build/debug/%)
-	@$(call test_env,debug) CK_TIMEOUT_MULTIPLIER=20 RUN_TIMEOUT=1100 \
+	@$(call test_env,debug) CK_FORK=no RUN_TIMEOUT=1100 \
 	    RUN_WRAP='$(VALGRIND)' $(support)/run $^
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without

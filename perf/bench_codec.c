@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* bench_codec.c - compressing a batch of JSON-like records, as it lies in
  * memory (pieces of 16 KiB), with a context that is kept; CPU time of a batch,
- * MB/s of input, and the ratio.  Batches differ.  bench_codec [NAME [LEVEL...]];
- * without a name all codecs at their default levels. */
+ * MB/s of input, and the ratio.  Batches differ.
+ *
+ * bench_codec [NAME [LEVEL...]]; without a name all codecs at their default
+ * levels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef TOOL /* the name in messages; perf/peers has another */
 #define TOOL "multi_thread_send"
+#endif
 #define PROPERTIES_MAX 128
 #define THREADS_MAX 4000
 
