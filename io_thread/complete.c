@@ -51,6 +51,26 @@ static void queue_report(struct io_thread *io, struct sender_partition *sp)
         kp__list_push_back(&io->to_report, &sp->report_link);
 }
 
+/* The outcome of those in [first, end) that have none of their own yet. */
+static void complete_rest(struct batch_result *r, uint32_t first,
+                          uint32_t end, const struct outcome *o,
+                          const char *text)
+{
+    for (uint32_t i = 0; i < r->part_count && first < end; i++) {
+        /* a copy: adding moves the parts */
+        uint32_t next = r->parts[i].first, count = r->parts[i].count;
+
+        if (next < first || next >= end)
+            continue;
+        if (next > first &&
+            kp__result_add_part(r, first, next - first, o, text))
+            i++;
+        first = next + count;
+    }
+    if (first < end)
+        (void)kp__result_add_part(r, first, end - first, o, text);
+}
+
 /* A part of a split batch: the whole has its outcome with the last part. */
 static void complete_part(struct io_thread *io, struct sender_partition *sp,
                           struct batch *child, const struct outcome *o,
@@ -59,8 +79,8 @@ static void complete_part(struct io_thread *io, struct sender_partition *sp,
     struct batch *origin = child->origin;
     struct outcome *whole = &origin->result->outcome;
 
-    (void)kp__result_add_part(origin->result, child->first_index,
-                              child->record_count, o, text);
+    complete_rest(origin->result, child->first_index,
+                  child->first_index + child->record_count, o, text);
     /* What a reader sees if the side table could not be kept: the first failure. */
     if (whole->err == KP_OK)
         *whole = *o;

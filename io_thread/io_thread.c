@@ -157,11 +157,16 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
  * may be freeing it. */
 static _Thread_local const struct kp_producer *mine;
 
+void kp__io_thread_become(const struct kp_producer *p)
+{
+    mine = p;
+}
+
 static void *io_main(void *arg)
 {
     struct io_thread *io = arg;
 
-    mine = io->p;
+    kp__io_thread_become(io->p);
     while (!io->finished) {
         kp__io_thread_wait(io);
         kp__io_thread_run_once(io, kp__now_ns(&io->env.clock));

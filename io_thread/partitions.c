@@ -80,6 +80,8 @@ void kp__sp_leader(void *arg, struct partition_queue *q, struct node *leader,
         if (kp__list_empty(&old->ready) && kp__node_linked(&old->link))
             kp__list_remove(&old->link);
     }
+    if (sp->leader != NULL && sp->leader != sn)
+        sp->leader->ready_since_ns = 0;
     if (sp->leader != sn || sp->leader_epoch != leader_epoch) {
         /* A new leader may know nothing of us, and a batch that waited for the
          * old one need wait no more (KIP-951). */

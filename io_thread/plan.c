@@ -15,10 +15,8 @@ static void leave_list(struct io_thread *io, struct sender_partition *sp)
         kp__list_remove(&sp->link);
     kp__heap_remove(&io->timers, &sp->timer);
     if (sp->standing == STANDS_READY && sn != NULL &&
-        kp__list_empty(&sn->ready) && kp__node_linked(&sn->link)) {
+        kp__list_empty(&sn->ready) && kp__node_linked(&sn->link))
         kp__list_remove(&sn->link);
-        sn->ready_since_ns = 0;
-    }
 }
 
 static void stand(struct io_thread *io, struct sender_partition *sp,
@@ -33,10 +31,8 @@ static void stand(struct io_thread *io, struct sender_partition *sp,
         return;
     }
     kp__list_push_back(&sn->ready, &sp->link);
-    if (!kp__node_linked(&sn->link)) {
+    if (!kp__node_linked(&sn->link))
         kp__list_push_back(&io->nodes_with_data, &sn->link);
-        sn->ready_since_ns = io->now_ns;
-    }
 }
 
 static void stand_until(struct io_thread *io, struct sender_partition *sp,
@@ -119,6 +115,21 @@ static void note_active(struct io_thread *io, struct sender_partition *sp,
         kp__list_remove(&sp->active_link);
 }
 
+/* Java: RecordAccumulator.updateNodeLatencyStats. */
+static void note_waiting(struct io_thread *io, struct sender_partition *sp)
+{
+    struct sender_node *sn = sp->leader;
+
+    if (sn == NULL)
+        return;
+    if (sp->standing == STANDS_IDLE)
+        sn->ready_since_ns = 0;
+    else if ((sp->standing == STANDS_READY ||
+              sp->standing == STANDS_IN_FLIGHT) &&
+             sn->ready_since_ns == 0)
+        sn->ready_since_ns = io->now_ns;
+}
+
 static void plan_look(struct io_thread *io, struct sender_partition *sp,
                       bool force)
 {
@@ -148,6 +159,7 @@ static void plan_look(struct io_thread *io, struct sender_partition *sp,
         kp__queue_trim(sp->queue);
         break;
     }
+    note_waiting(io, sp);
     if (backlog != sp->backlog) {
         sp->backlog = backlog;
         io->weights_stale = true;

@@ -92,6 +92,7 @@ static void took(struct io_thread *io, struct sender_partition *sp,
     b->last_attempt_ns = io->now_ns;
     sp->on_wire++;
     sp->held = false;
+    sp->leader->ready_since_ns = 0; /* until what is left is planned */
     kp__stamp(io, sp, b);
     record_drained(io, sp, b);
 }
@@ -307,7 +308,8 @@ static bool send_to(struct io_thread *io, struct sender_node *sn)
         kp__list_remove(&sn->link);
     if (count == 0)
         return false;
-    sn->ready_since_ns = kp__node_linked(&sn->link) ? io->now_ns : 0;
+    if (kp__node_linked(&sn->link))
+        sn->ready_since_ns = io->now_ns;
     qsort(io->taken, count, sizeof(io->taken[0]), by_topic);
     version = choose_version(io, sn, count);
     if (version >= 0)

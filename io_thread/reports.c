@@ -39,28 +39,37 @@ static void post_to_queues(struct batch *b)
         kp__cq_post(b->posts[i].cq, &b->posts[i]);
 }
 
-/* Failures of records that have neither future nor callback nor queue. */
+/* Failures of records that have neither future nor callback nor queue.  Which of
+ * the batch's those are is not kept: of a batch that failed in part as many are
+ * counted as may be. */
 static void note_unwatched(struct io_thread *io, const struct batch *b)
 {
     const struct batch_result *r = b->result;
-    uint64_t failed = 0;
-    kp_err err = r->outcome.err;
+    kp_err first = KP_OK;
+    uint64_t failed = 0, rest = b->record_count;
 
     if (b->unwatched == 0)
         return;
-    if (r->part_count == 0)
-        failed = err != KP_OK ? b->unwatched : 0;
     for (uint32_t i = 0; i < r->part_count; i++) {
-        if (r->parts[i].outcome.err == KP_OK)
+        const struct result_part *part = &r->parts[i];
+
+        rest -= part->count;
+        if (part->outcome.err == KP_OK)
             continue;
-        failed += r->parts[i].count;
-        if (err == KP_OK)
-            err = r->parts[i].outcome.err;
+        failed += part->count;
+        if (first == KP_OK)
+            first = part->outcome.err;
+    }
+    /* those that no part speaks of have the whole's outcome */
+    if (rest > 0 && r->outcome.err != KP_OK) {
+        failed += rest;
+        if (first == KP_OK)
+            first = r->outcome.err;
     }
     if (failed > b->unwatched)
         failed = b->unwatched;
     if (failed > 0)
-        kp__producer_note_unwatched(io->p, err, failed);
+        kp__producer_note_unwatched(io->p, first, failed);
 }
 
 static void report_batch(struct io_thread *io, struct sender_partition *sp,

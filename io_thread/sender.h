@@ -107,6 +107,9 @@ bool kp__nothing_left(const struct io_thread *io);
 int64_t kp__serve_next_timer(const struct io_thread *io);
 
 /* -- io_thread.c -- */
+/* The calling thread is p's I/O thread from now on (NULL: nobody's): whoever runs
+ * turns says so first, for the calls that callbacks make. */
+void kp__io_thread_become(const struct kp_producer *p);
 /* One turn at now_ns with the events collected before. */
 void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns);
 /* Sleep until something happens or is due; collects events. */

@@ -406,7 +406,7 @@ static kp_err answered(struct attempt *t, enum pool_answer answer)
         t->granted = true;
         /* Read after the wait and before the lock. */
         t->wall_ms = t->a->clock->wall_ms(t->a->clock->arg);
-        t->now_ns = kp__now_ns(t->a->clock);
+        t->now_ns = t->now.coarse_ns = kp__now_ns(t->a->clock);
         if (!t->now.by_coarse)
             t->now.timestamp_ms = t->wall_ms;
         return KP_OK;

@@ -230,8 +230,9 @@ enum queue_answer kp__queue_seal(struct partition_queue *q, bool force,
         (void)kp__queue_seal_locked(q, PLACE_SEALED);
         answer = QUEUE_OK;
     }
-    if (expedite) {
+    if (expedite)
         q->expedite = true;
+    if (expedite || kp__pool_pressure(q->accumulator->pool, NULL)) {
         spare = q->spare;
         q->spare = NULL;
     }

@@ -85,8 +85,9 @@ struct queue_view {
 /* QUEUE_OK and *out, QUEUE_EMPTY or QUEUE_BUSY. */
 enum queue_answer kp__queue_look(struct partition_queue *q, bool force,
                                  struct queue_view *out);
-/* Seal the open batch if it is the head; expedite: wherever it stands, and what the
- * queue holds in spare goes back to the pool.  QUEUE_NOT_READY: there was none. */
+/* Seal the open batch if it is the head; expedite: wherever it stands.  Then, and
+ * under pressure, what the queue holds in spare goes back to the pool.
+ * QUEUE_NOT_READY: there was none. */
 enum queue_answer kp__queue_seal(struct partition_queue *q, bool force,
                                  bool expedite);
 /* Claim the head for compression: SEALED -> COMPRESSING, *out gets it. Anyone;

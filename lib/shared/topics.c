@@ -363,6 +363,22 @@ void kp__topics_wake_all(struct topics *t)
     kp__topics_wake_waits(t);
 }
 
+/* Unkeyed records go on at once, and not after batch.size bytes, when the sticky
+ * partition is one that they should avoid. */
+static void leave_sticky(struct topic *t, const int32_t *partitions, int32_t n)
+{
+    /* relaxed: see topic.sticky; a sender that changes it meanwhile is right too */
+    int32_t sticky = atomic_load_explicit(&t->sticky, memory_order_relaxed);
+
+    for (int32_t i = 0; i < n; i++)
+        if (partitions[i] == sticky)
+            return;
+    if (n > 0)
+        (void)atomic_compare_exchange_strong_explicit(&t->sticky, &sticky, -1,
+                                                      memory_order_relaxed,
+                                                      memory_order_relaxed);
+}
+
 /* relaxed throughout: see topic_weights */
 void kp__topic_set_weights(struct topic *t, const int32_t *partitions,
                            const uint32_t *weights, int32_t n)
@@ -381,4 +397,5 @@ void kp__topic_set_weights(struct topic *t, const int32_t *partitions,
         atomic_store_explicit(&w->entries[i].sum, sum, memory_order_relaxed);
     }
     atomic_store_explicit(&w->count, n, memory_order_relaxed);
+    leave_sticky(t, partitions, n);
 }
