@@ -18,13 +18,14 @@ variants := plain debug asan ubsan tsan
 goals := $(or $(MAKECMDGOALS),all)
 
 # -- What needs no configuration ------------------------------------------
-unconfigured := help deps deps-kafka clean distclean
+unconfigured := help deps deps-kafka deps-peers peers clean distclean
 two_pass := check demo
 
-# Where the brokers' jars are kept; `make clean` leaves them.
+# Where the brokers' jars and the peers are kept; `make clean` leaves them.
 kafka_jars = KP_KAFKA="$${KP_KAFKA:-$(CURDIR)/build/kafka}"
+peers_dir = KP_PEERS="$${KP_PEERS:-$(CURDIR)/build/peers}"
 
-.PHONY: all help deps deps-kafka clean distclean FORCE
+.PHONY: all help deps deps-kafka deps-peers peers clean distclean FORCE
 all:
 
 help:
@@ -36,8 +37,14 @@ deps:
 deps-kafka: deps
 	@$(kafka_jars) $(srcdir)/test/integration/deps
 
+# The clients that perf/compare measures beside libkp; P='java ...' only these.
+deps-peers:
+	@$(peers_dir) $(srcdir)/perf/peers/deps $(P)
+peers: deps-peers
+	@$(peers_dir) $(srcdir)/perf/peers/build $(P)
+
 clean:
-	rm -rf $(filter-out build/kafka,$(wildcard build/*))
+	rm -rf $(filter-out build/kafka build/peers,$(wildcard build/*))
 	rm -f $(foreach f,perf/*.c docs/examples/*.c,$(patsubst \
 	    $(srcdir)/%.c,%,$(wildcard $(srcdir)/$(f)))) test/broker/kp-broker
 distclean: clean
@@ -54,6 +61,7 @@ $(filter-out $(firstword $(goals)),$(goals)): $(firstword $(goals))
 	@:
 $(firstword $(goals)):
 	@$(srcdir)/test/support/deps $(if $(filter check,$(goals)),--cxx)
+	@grep -qs '^CHECK_LIBS := .' config.mk || rm -f config.mk
 	@+$(MAKE) --no-print-directory KP_PASS=2 $(goals)
 
 else ifneq ($(filter-out $(unconfigured),$(goals)),)

@@ -101,7 +101,8 @@ void kb_controller_put(struct kb_cluster *c, struct kb_topic_image *t)
         put_in_step(c, t);
         return;
     }
-    image = kb_image_clone(c->image);
+    /* One that no node has taken yet can be changed too. */
+    image = c->image->refs == 1 ? c->image : kb_image_clone(c->image);
     kb_image_put(image, t);
     kb_controller_publish(c, image);
 }

@@ -269,8 +269,8 @@ struct kb_topic_image *kb_controller_edit(struct kb_cluster *c,
 void kb_controller_put(struct kb_cluster *c, struct kb_topic_image *t);
 /* Put a new image before all nodes; takes the reference. */
 void kb_controller_publish(struct kb_cluster *c, struct kb_image *image);
-/* The node learns what the controller knows; changes that brings about are published
- * afterwards. */
+/* The node learns what the controller knows; changes that brings about are
+ * published afterwards. */
 void kb_controller_apply(struct kb_cluster *c, struct kb_node *n);
 /* A node became reachable or stopped being it. */
 void kb_controller_node_changed(struct kb_cluster *c, struct kb_node *n,

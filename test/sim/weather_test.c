@@ -238,6 +238,18 @@ static void clear_up(struct sim *s)
     }
 }
 
+/* kp_flush would return now. */
+static void all_reported(struct sim *s)
+{
+    for (uint32_t i = 0; i < world_record_count(s->w); i++) {
+        const struct world_record *r = world_record(s->w, i);
+
+        if (r->state == WORLD_TAKEN && !r->reported)
+            world_fail(s->w, "record %u has no report, and kp_flush would return",
+                       i);
+    }
+}
+
 /* After all that it must simply work again. */
 static void works_again(struct sim *s)
 {
@@ -282,6 +294,8 @@ static void run(uint64_t seed)
                                     (int64_t)below(&s, 20000) * 1000);
         if (chance(&s, 10))
             world_check(s.w);
+        if (world_nothing_left(s.w))
+            all_reported(&s);
     }
     clear_up(&s);
     if (chance(&s, 30)) {

@@ -16,32 +16,32 @@ trap 'broker_stop; rm -rf "$broker_dir"' EXIT
 trap 'exit 130' INT TERM HUP
 
 broker_start() {
-  local tries=0
-  bootstrap=
-  : >"$broker_out" # what the one before said is not ours
-  "$KP_BROKER" "$@" >"$broker_out" 2>"$broker_dir/err" &
-  broker_pid=$!
-  # its first line says where it listens; 30 s for a slow machine
-  while [ -z "$bootstrap" ]; do
-    bootstrap=$(sed -n 's/^bootstrap //p' "$broker_out")
-    tries=$((tries + 1))
-    if [ $tries -gt 600 ] || ! kill -0 "$broker_pid" 2>/dev/null; then
-      echo "the test broker $KP_BROKER did not start:"
-      cat "$broker_dir/err"
-      exit 1
-    fi
-    [ -n "$bootstrap" ] || read -r -t 0.05 _ <> <(:)
-  done
+    local tries=0
+    bootstrap=
+    : >"$broker_out" # what the one before said is not ours
+    "$KP_BROKER" "$@" >"$broker_out" 2>"$broker_dir/err" &
+    broker_pid=$!
+    # its first line says where it listens; 30 s for a slow machine
+    while [ -z "$bootstrap" ]; do
+        bootstrap=$(sed -n 's/^bootstrap //p' "$broker_out")
+        tries=$((tries + 1))
+        if [ $tries -gt 600 ] || ! kill -0 "$broker_pid" 2>/dev/null; then
+            echo "the test broker $KP_BROKER did not start:"
+            cat "$broker_dir/err"
+            exit 1
+        fi
+        [ -n "$bootstrap" ] || read -r -t 0.05 _ <> <(:)
+    done
 }
 
 broker_stop() {
-  [ -n "$broker_pid" ] || return 0
-  kill "$broker_pid" 2>/dev/null
-  wait "$broker_pid" 2>/dev/null
-  broker_pid=
+    [ -n "$broker_pid" ] || return 0
+    kill "$broker_pid" 2>/dev/null
+    wait "$broker_pid" 2>/dev/null
+    broker_pid=
 }
 
 # After broker_stop: how many records a topic got.
 broker_records() { # topic
-  sed -n "s/^topic $1 .* records \([0-9]*\) .*/\1/p" "$broker_out"
+    sed -n "s/^topic $1 .* records \([0-9]*\) .*/\1/p" "$broker_out"
 }

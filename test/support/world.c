@@ -97,10 +97,9 @@ static void turn(struct world *w)
     struct io_thread *io = w->p->io;
 
     w->turns++;
-    io->threaded = true; /* so that a callback knows where it runs */
-    io->thread = pthread_self();
+    kp__io_thread_become(w->p); /* so that a callback knows where it runs */
     kp__io_thread_run_once(io, w->now_ns);
-    io->threaded = false;
+    kp__io_thread_become(NULL);
 #ifdef KP_DEBUG
     kp__pool_check(w->p->pool);
 #endif

@@ -69,6 +69,7 @@ struct world_what {
     unsigned flags;
     uint32_t max_wait_ms;
     kp_cq *queue;       /* instead of the world's */
+    const char *key;    /* NULL: none */
 };
 
 enum world_state { WORLD_WAITING, WORLD_TAKEN, WORLD_REFUSED };
@@ -82,6 +83,7 @@ struct world_record {
     unsigned flags;
     size_t size;
     char *value;
+    const char *key; /* lent by the test */
     /* the call */
     enum world_state state;
     kp_err refused; /* what a send that took nothing returned */
@@ -196,6 +198,9 @@ void world_run_until_attempts(struct world *w, size_t n);
 void world_hold(struct world *w, bool on);
 /* Turns of the I/O thread since the start. */
 uint64_t world_turns(const struct world *w);
+
+/* What kp_flush sees before it asks: nothing is unreported. */
+bool world_nothing_left(const struct world *w);
 
 /* -- faults -- */
 /* A rule of the model, as text; aborts if it is wrong.  Returns its id. */

@@ -190,6 +190,7 @@ static struct world_record *new_record(struct world *w,
                    what->topic != NULL ? what->topic : "t");
     r->partition = what->partition;
     r->flags = what->flags;
+    r->key = what->key;
     r->size = what->size > 0 ? (size_t)what->size : 20;
     make_value(r);
     return r;
@@ -261,6 +262,7 @@ struct world_record *world_send_what(struct world *w,
     w->waiting++;
     s->record.topic = r->topic;
     s->record.value = (kp_bytes){r->value, r->size};
+    s->record.key = kp_str(r->key);
     s->record.tag = r;
     s->record.max_wait_ms = what->max_wait_ms;
     if (r->partition >= 0) {
@@ -387,6 +389,12 @@ static bool run_call(struct world *w, struct world_call *c)
 }
 
 /* -- the whole -- */
+
+bool world_nothing_left(const struct world *w)
+{
+    return kp__drain_empty(&w->p->accumulator) &&
+           atomic_load(&w->p->busy) == 0;
+}
 
 void world_collect(struct world *w)
 {

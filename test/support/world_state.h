@@ -45,7 +45,7 @@ struct world {
     uint32_t waiting; /* records still in their send */
     uint32_t unreported;
     uint32_t open_futures;
-    struct world_call *calls[64];
+    struct world_call *calls[1024];
     size_t call_count;
     uint64_t callback_count, polled_count, ticks;
     void (*on_report)(struct world *w, struct world_record *r);

@@ -305,6 +305,50 @@ START_TEST(many_flushes)
 }
 END_TEST
 
+/* More than are told apart: each is done all the same, and not before its time. */
+START_TEST(very_many_flushes)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 4, .settings = WORLD_SETTINGS("linger.ms", "0")});
+    struct world_call *c[300];
+    struct world_record *r[300];
+
+    (void)world_rule(w, "api=produce count=-1 answer_ms=150");
+    for (int i = 0; i < 300; i++) {
+        r[i] = world_send(w, i % 4);
+        c[i] = world_flush(w, KP_FOREVER);
+        world_run_ms(w, 1);
+    }
+    world_settle(w);
+    for (int i = 0; i < 300; i++) {
+        ck_assert_int_eq(c[i]->err, KP_OK);
+        ck_assert_int_ge(c[i]->done_ns, r[i]->reported_ns);
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* kp_flush's first look: false as long as anything is unreported, true after. */
+START_TEST(first_look)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("linger.ms", "20")});
+    struct world_record *r;
+
+    world_run_ms(w, 100);
+    ck_assert(world_nothing_left(w));
+    (void)world_rule(w, "api=produce count=1 error=19");
+    r = world_send(w, 0);
+    while (!r->reported) {
+        ck_assert(!world_nothing_left(w));
+        world_run_until_ns(w, world_now_ns(w) + MS / 4);
+    }
+    ck_assert(world_nothing_left(w));
+    world_end(w);
+}
+END_TEST
+
 static Suite *flush_waits_suite(void)
 {
     Suite *s = suite_create("flush_waits");
@@ -323,6 +367,8 @@ static Suite *flush_waits_suite(void)
     tcase_add_test(t, unwatched_failures);
     tcase_add_test(t, unwatched_failures_of_a_split);
     tcase_add_test(t, many_flushes);
+    tcase_add_test(t, very_many_flushes);
+    tcase_add_test(t, first_look);
     suite_add_tcase(s, t);
     return s;
 }

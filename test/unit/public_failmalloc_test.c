@@ -13,8 +13,6 @@
 #include "lib/base/mem.h"
 #include "test/support/main.h"
 
-#ifdef KP_FAILMALLOC
-
 /* -- a broker in a process of its own -- */
 
 static pid_t broker_pid;
@@ -271,33 +269,6 @@ START_TEST(memory_that_is_gone_for_good_is_survived)
         (void)live_with("none", nth, true);
 }
 END_TEST
-
-#else
-
-static void start(void)
-{
-}
-
-static void stop(void)
-{
-}
-
-static const char *const codecs[] = {"none"};
-
-START_TEST(one_failure_anywhere_is_survived)
-{
-    /* The library's allocations cannot be made to fail in this build. */
-    ck_assert_str_eq(codecs[0], "none");
-}
-END_TEST
-
-START_TEST(memory_that_is_gone_for_good_is_survived)
-{
-    ck_assert_str_eq(codecs[0], "none");
-}
-END_TEST
-
-#endif
 
 static Suite *public_failmalloc_suite(void)
 {

@@ -866,6 +866,28 @@ START_TEST(partitions_without_weight_are_left_alone)
 }
 END_TEST
 
+/* A sticky partition that loses its weight is left at once: its leader is gone. */
+START_TEST(a_sticky_partition_without_weight_is_left_at_once)
+{
+    int32_t partitions[] = {0, 1, 2};
+    const uint32_t weights[] = {1, 1};
+    int32_t first;
+
+    fixture_start(3);
+    ck_assert_int_eq(append_bytes(0, 10, -1), KP_OK);
+    first = sticky();
+    kp__topic_set_weights(f.topic, partitions, (const uint32_t[]){1, 1, 1},
+                          3);
+    ck_assert_int_eq(sticky(), first);
+    partitions[0] = (first + 1) % 3;
+    partitions[1] = (first + 2) % 3;
+    kp__topic_set_weights(f.topic, partitions, weights, 2);
+    ck_assert_int_eq(append_bytes(1, 10, -1), KP_OK);
+    ck_assert_int_ne(sticky(), first);
+    ck_assert_int_ge(sticky(), 0);
+}
+END_TEST
+
 /* A40, U6: an adaptive table is followed in proportion. */
 START_TEST(weights_are_followed_in_proportion)
 {
@@ -1143,6 +1165,7 @@ static Suite *record_accumulator_suite(void)
     tcase_add_test(t, the_switch_waits_for_a_complete_batch);
     tcase_add_test(t, unkeyed_bytes_are_uniform);
     tcase_add_test(t, partitions_without_weight_are_left_alone);
+    tcase_add_test(t, a_sticky_partition_without_weight_is_left_at_once);
     tcase_add_test(t, weights_are_followed_in_proportion);
     tcase_add_test(t, one_partition_is_always_chosen);
     tcase_add_test(t, a_taken_lock_makes_an_unkeyed_sender_hop);

@@ -259,21 +259,109 @@ static struct world *strict_topic(void)
     return w;
 }
 
-/* S49, P9: without keys all of them are named; each has the error. */
+static struct world_record *send_keyed(struct world *w, const char *key)
+{
+    return world_send_what(
+        w, &(struct world_what){.key = key,
+                                .flags = WORLD_FUTURE | WORLD_CALLBACK});
+}
+
+/* S49, P9: several are named: each of them is invalid, the others were only in bad
+ * company and may be sent again as they are. */
+START_TEST(several_records_to_blame)
+{
+    struct world *w = strict_topic();
+    struct world_record *r[5];
+
+    for (int i = 0; i < 5; i++)
+        r[i] = send_keyed(w, i == 0 || i == 2 || i == 3 ? NULL : "k");
+    world_settle(w);
+    for (int i = 0; i < 5; i++) {
+        bool bad = i == 0 || i == 2 || i == 3;
+
+        world_expect(r[i], bad ? KP_INVALID_RECORD : KP_EBATCH,
+                     bad ? KP_OK : KP_INVALID_RECORD, KP_STORED_NO, -1);
+        ck_assert_int_eq(r[i]->report.kind,
+                         bad ? KP_KIND_INVALID : KP_KIND_RETRIABLE);
+        if (bad)
+            ck_assert_ptr_nonnull(r[i]->report.text);
+        ck_assert_uint_eq(r[i]->callback_at, (uint64_t)i);
+    }
+    ck_assert_uint_eq(world_attempts(w), 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* One is named: it has the partition's error. */
+START_TEST(one_record_to_blame)
+{
+    struct world *w = strict_topic();
+    struct world_record *r[3];
+
+    for (int i = 0; i < 3; i++)
+        r[i] = send_keyed(w, i == 1 ? NULL : "k");
+    world_settle(w);
+    world_expect(r[0], KP_EBATCH, KP_INVALID_RECORD, KP_STORED_NO, -1);
+    world_expect(r[1], KP_INVALID_RECORD, KP_OK, KP_STORED_NO, -1);
+    world_expect(r[2], KP_EBATCH, KP_INVALID_RECORD, KP_STORED_NO, -1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* S62: nobody is named: all have the partition's error. */
+START_TEST(no_record_to_blame)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *r;
+
+    (void)world_rule(w, "api=produce count=1 error=87");
+    r = world_send_many(w, 0, 3, 0);
+    world_settle(w);
+    for (uint32_t i = 0; i < 3; i++)
+        world_expect(world_record(w, r->id + i), KP_INVALID_RECORD, KP_OK,
+                     KP_STORED_NO, -1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* All of them are. */
 START_TEST(all_records_to_blame)
 {
     struct world *w = strict_topic();
     struct world_record *r = world_send_many(w, 0, 3, 0);
 
     world_settle(w);
-    for (uint32_t i = 0; i < 3; i++) {
-        struct world_record *one = world_record(w, r->id + i);
-
-        ck_assert_int_eq(one->report.err, KP_INVALID_RECORD);
-        ck_assert_int_eq(one->report.stored, KP_STORED_NO);
-        ck_assert_ptr_nonnull(one->report.text);
-    }
+    for (uint32_t i = 0; i < 3; i++)
+        world_expect(world_record(w, r->id + i), KP_INVALID_RECORD, KP_OK,
+                     KP_STORED_NO, -1);
     ck_assert_uint_eq(world_attempts(w), 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* In a batch that was cut: the piece that was refused names its own. */
+START_TEST(a_record_of_a_piece_to_blame)
+{
+    struct world *w = strict_topic();
+    struct world_record *r[10];
+
+    ck_assert(kb_topic_set(world_cluster(w), "t", "max.message.bytes",
+                           "300"));
+    for (int i = 0; i < 10; i++)
+        r[i] = send_keyed(w, i == 7 ? NULL : "k");
+    world_settle(w);
+    ck_assert_int_eq(r[7]->report.err, KP_INVALID_RECORD);
+    ck_assert_int_eq(r[0]->report.err, KP_OK);
+    for (int i = 0; i < 10; i++) {
+        if (i == 7 || r[i]->report.err == KP_OK)
+            continue;
+        world_expect(r[i], KP_EBATCH, KP_INVALID_RECORD, KP_STORED_NO, -1);
+    }
     world_check(w);
     world_end(w);
 }
@@ -398,7 +486,11 @@ static Suite *reports_order_suite(void)
     tcase_add_test(t, send_from_a_callback_at_the_deadline);
     tcase_add_test(t, full_memory_in_a_callback);
     tcase_add_test(t, memory_is_back_before_the_report);
+    tcase_add_test(t, several_records_to_blame);
+    tcase_add_test(t, one_record_to_blame);
+    tcase_add_test(t, no_record_to_blame);
     tcase_add_test(t, all_records_to_blame);
+    tcase_add_test(t, a_record_of_a_piece_to_blame);
     tcase_add_test(t, queue_in_order);
     tcase_add_test(t, queue_polled_late);
     tcase_add_test(t, queue_polled_after_close);

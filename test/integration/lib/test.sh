@@ -97,7 +97,7 @@ under_load() {
         -X linger.ms=20 -X compression.type=zstd
     sender_start impatient "$topic" "${common[@]}" --form headers \
         -X linger.ms=0 -X request.timeout.ms=2000 -X batch.size=2000
-    sleep 1
+    until_true 60 holds_some "$topic" 1500 || fail "the load does not start"
     "$@"
     sleep 1
     # shellcheck disable=SC2086
@@ -134,6 +134,11 @@ check_topic() {
 # holds TOPIC COUNT: so many records are readable
 holds() {
     [ "$(admin offsets "$1" | awk '{ n += $2 } END { print n + 0 }')" = "$2" ]
+}
+
+# holds_some TOPIC COUNT: at least so many are
+holds_some() {
+    [ "$(admin offsets "$1" | awk '{ n += $2 } END { print n + 0 }')" -ge "$2" ]
 }
 
 # finding WORD...: the first line of verify that starts with these words

@@ -41,7 +41,7 @@ all_go_on() {
         awk '$3 >= $2 + 100 { n++ } END { exit n != 12 }'
 }
 
-sleep 2
+until_true 60 holds_some again 2000 || fail "the load does not start"
 node_pause 1
 sleep 2.5
 must node_kill 1

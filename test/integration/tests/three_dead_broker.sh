@@ -18,7 +18,7 @@ for mode in wait nowait; do
         -X max.block.ms=1000 -X delivery.timeout.ms=20000 \
         -X request.timeout.ms=1000
 done
-sleep 2
+until_true 60 holds_some dead 3000 || fail "the load does not start"
 node_pause 1
 sleep 9
 node_go_on 1

@@ -11,7 +11,7 @@ must topic_create expired 1:,2:,3: - min.insync.replicas=1
 sender_start expired expired --threads 3 --lane-partitions 3 --rate 900 \
     --records 20000 --size 200 -X delivery.timeout.ms=3000 \
     -X request.timeout.ms=1500 -X max.block.ms=500
-sleep 1.5
+until_true 60 holds_some expired 600 || fail "the load does not start"
 node_pause 1
 sleep 5
 node_go_on 1
