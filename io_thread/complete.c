@@ -51,24 +51,52 @@ static void queue_report(struct io_thread *io, struct sender_partition *sp)
         kp__list_push_back(&io->to_report, &sp->report_link);
 }
 
-/* The outcome of those in [first, end) that have none of their own yet. */
-static void complete_rest(struct batch_result *r, uint32_t first,
+/* The outcome of those in [first, end) that have none of their own yet.  False: no
+ * memory for some of it. */
+static bool complete_rest(struct batch_result *r, uint32_t first,
                           uint32_t end, const struct outcome *o,
                           const char *text)
 {
+    bool all = true;
+
     for (uint32_t i = 0; i < r->part_count && first < end; i++) {
         /* a copy: adding moves the parts */
         uint32_t next = r->parts[i].first, count = r->parts[i].count;
 
         if (next < first || next >= end)
             continue;
-        if (next > first &&
-            kp__result_add_part(r, first, next - first, o, text))
-            i++;
+        if (next > first) {
+            if (kp__result_add_part(r, first, next - first, o, text))
+                i++;
+            else
+                all = false;
+        }
         first = next + count;
     }
-    if (first < end)
-        (void)kp__result_add_part(r, first, end - first, o, text);
+    return (first >= end ||
+            kp__result_add_part(r, first, end - first, o, text)) &&
+           all;
+}
+
+/* The whole's own outcome speaks of the parts that there was no memory for: of all
+ * of them together, so it says no more than is true of each. */
+static void complete_lost(struct batch *origin, const struct outcome *o)
+{
+    struct outcome *whole = &origin->result->outcome;
+
+    if (!origin->part_lost) {
+        *whole = *o;
+    } else {
+        if (whole->err == KP_OK) {
+            whole->err = o->err;
+            whole->cause = o->cause;
+        }
+        if (whole->stored != o->stored)
+            whole->stored = CERTAIN_MAYBE;
+    }
+    whole->base_offset = -1;
+    whole->append_time_ms = -1;
+    origin->part_lost = true;
 }
 
 /* A part of a split batch: the whole has its outcome with the last part. */
@@ -77,18 +105,14 @@ static void complete_part(struct io_thread *io, struct sender_partition *sp,
                           const char *text)
 {
     struct batch *origin = child->origin;
-    struct outcome *whole = &origin->result->outcome;
 
-    complete_rest(origin->result, child->first_index,
-                  child->first_index + child->record_count, o, text);
-    /* What a reader sees if the side table could not be kept: the first failure. */
-    if (whole->err == KP_OK)
-        *whole = *o;
+    if (!complete_rest(origin->result, child->first_index,
+                       child->first_index + child->record_count, o, text))
+        complete_lost(origin, o);
     KP_CHECK(origin->parts_pending > 0);
     if (--origin->parts_pending > 0)
         return;
     origin->fate = FATE_COMPLETED;
-    origin->last_err = whole->err;
     kp__list_push_back(&io->done, &origin->link);
     queue_report(io, sp);
 }
@@ -273,6 +297,8 @@ void kp__fatal(struct io_thread *io, kp_err err, const char *text)
     struct record_accumulator *a = &io->p->accumulator;
     uint32_t taking = TAKING_RECORDS;
 
+    if (atomic_load(&a->taking) == TAKING_FATAL)
+        return; /* what every call says does not change any more */
     kp__log(io->p->log, KP_LOG_ERROR, "producer", "fatal: %s: %s",
             kp_err_name(err), text);
     kp__status_fatal(&io->p->status, err, "%s", text);

@@ -292,6 +292,10 @@ void kp__connection_lost(struct node *n, enum request_end end)
         drop_transport(n);
         kp__connection_move(n, CONNECTION_NONE);
         n->skip_current = true;
+        /* Silent for a whole request.timeout.ms: not one that answers, until it
+         * does again. */
+        if (end == REQUEST_TIMED_OUT)
+            n->unreachable = true;
         back_off(n);
         log_lost(n, idle);
         kp__requests_end_all(n, end, err);

@@ -106,8 +106,10 @@ static void id_send(struct io_thread *io, struct node *n)
         kp__node_version(n, API_INIT_PRODUCER_ID, api->max_version);
     struct request *r = kp__request_create(api, version);
 
-    if (r == NULL)
+    if (r == NULL) {
+        id_failed(io, KP_ENOMEM); /* again after the backoff */
         return;
+    }
     kp__schema_defaults(api->request, &q);
     q.transactional_id.data = NULL;
     q.transactional_id.size = 0;
@@ -131,6 +133,8 @@ void kp__id_run(struct io_thread *io)
 
     if (!io->id_wanted || io->id_requested || io->now_ns < io->id_retry_at_ns)
         return;
+    if (atomic_load(&io->p->accumulator.taking) == TAKING_FATAL)
+        return; /* nobody needs it any more */
     n = kp__client_least_loaded(io->client, io->now_ns);
     if (n == NULL || !kp__client_can_send(io->client, n, io->now_ns))
         return;

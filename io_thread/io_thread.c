@@ -49,6 +49,9 @@ static void metadata_updated(void *arg)
 {
     struct io_thread *io = arg;
 
+    /* Leaders that are new have said so; one that there was no memory for then is
+     * looked for again. */
+    kp__plan_all(io, STANDS_NO_LEADER);
     io->progressed = true;
 }
 
@@ -252,6 +255,7 @@ static void plan(struct io_thread *io)
 {
     kp__plan_drain(io);
     kp__plan_timers(io);
+    kp__plan_aside(io);
     kp__plan_pressure(io);
     kp__plan_compress(io);
     kp__metadata_run(io->metadata, io->now_ns);
@@ -296,6 +300,28 @@ static int64_t heap_at(const struct heap *h)
     return n != NULL ? n->at_ns : KP_NEVER;
 }
 
+/* Is there anything that another turn could do at once?  Asked only after progress:
+ * else we would spin. */
+static bool work_left(const struct io_thread *io)
+{
+    const struct list *nodes = &io->nodes_with_data;
+    const struct list_node *n;
+
+    if (!kp__list_empty(&io->standing[STANDS_BUSY]) ||
+        !kp__list_empty(&io->standing[STANDS_SEALED]) ||
+        !kp__list_empty(&io->done) || !kp__list_empty(&io->to_report) ||
+        (io->closing && io->forced))
+        return true;
+    for (n = kp__list_first(nodes); n != NULL; n = kp__list_next(nodes, n)) {
+        const struct sender_node *sn =
+            KP_CONTAINER(n, const struct sender_node, link);
+
+        if (kp__client_can_send(io->client, sn->node, io->now_ns))
+            return true;
+    }
+    return false;
+}
+
 int64_t kp__io_thread_next_timer(const struct io_thread *io)
 {
     int64_t at_ns = heap_at(&io->timers);
@@ -307,8 +333,7 @@ int64_t kp__io_thread_next_timer(const struct io_thread *io)
     at_ns = earlier(at_ns, kp__serve_next_timer(io));
     if (io->weights_stale)
         at_ns = earlier(at_ns, io->weights_at_ns);
-    /* More may be possible at once only after progress: else we would spin. */
-    if (io->progressed)
+    if (io->progressed && work_left(io))
         at_ns = io->now_ns;
     return at_ns;
 }

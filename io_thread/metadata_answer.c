@@ -159,7 +159,8 @@ static bool grow_to(struct metadata *m, struct topic_meta *t, int32_t count)
         m->full_due = true; /* no memory now */
         return false;
     }
-    t->asked_until_ns = INT64_MIN; /* whoever waits has been woken to look */
+    t->asked_until_ns = INT64_MIN; /* whoever waits is woken to look */
+    t->announce = true;
     return true;
 }
 
@@ -198,6 +199,9 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
     tell_rest(m, t);
     leaderless = count_leaderless(t);
     set_status(m, t, KP_OK, leaderless);
+    if (t->announce)
+        kp__topics_announce(m->topics, t->topic);
+    t->announce = false;
     if (leaderless > 0)
         m->full_due = true;
     if (t->asked_until_ns > m->now_ns)

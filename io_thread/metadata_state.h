@@ -38,6 +38,7 @@ struct partition_meta {
 
 /* A confirmed topic; topic->metadata. */
 struct topic_meta {
+    bool announce; /* published, and its waiters not told yet */
     struct topic *topic;
     struct uuid id, previous_id; /* zero: unknown, none */
     int64_t used_ns;

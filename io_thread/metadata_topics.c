@@ -117,14 +117,17 @@ static void want_new(struct metadata *m, const char *topic, size_t size)
 {
     struct wanted *w = kp__zalloc(sizeof *w);
 
-    if (w == NULL)
-        return; /* the sender asks again, or waits its time */
+    if (w == NULL) {
+        kp__topics_refuse(m->topics, topic, size, KP_ENOMEM);
+        return;
+    }
     kp__node_init(&w->link);
     w->name = kp__strndup(topic, size);
     w->size = size;
     if (w->name == NULL || !kp__map_put(&m->wanted, topic, size, w)) {
         kp__free(w->name);
         kp__free(w);
+        kp__topics_refuse(m->topics, topic, size, KP_ENOMEM);
         return;
     }
     kp__wanted_due(m, w);
@@ -278,6 +281,7 @@ struct topic_meta *kp__meta_confirm(struct metadata *m, const char *name,
         return NULL;
     }
     t->topic->metadata = t;
+    t->announce = true;
     t->used_ns = m->now_ns;
     t->asked_until_ns = INT64_MIN;
     kp__list_push_back(&m->all, &t->all);
@@ -326,6 +330,17 @@ struct topic *kp__metadata_by_id(const struct metadata *m,
 }
 
 /* -- leaders -- */
+
+struct node *kp__metadata_leader(const struct partition_queue *q,
+                                 int32_t *epoch)
+{
+    const struct topic_meta *t = q->topic->metadata;
+
+    if (t == NULL || q->partition >= t->count)
+        return NULL;
+    *epoch = t->partitions[q->partition].epoch;
+    return t->partitions[q->partition].leader;
+}
 
 bool kp__meta_set_leader(struct metadata *m, struct topic_meta *t, int32_t i,
                          struct node *leader, int32_t epoch)

@@ -55,6 +55,20 @@ struct sender_node *kp__sn_get(struct io_thread *io, struct node *n)
     return sn;
 }
 
+void kp__sp_find_leader(struct io_thread *io, struct sender_partition *sp)
+{
+    int32_t epoch = -1;
+    struct node *n = kp__metadata_leader(sp->queue, &epoch);
+    struct sender_node *sn = n != NULL ? kp__sn_get(io, n) : NULL;
+
+    if (sn == NULL)
+        return;
+    sp->leader = sn;
+    sp->leader_epoch = epoch;
+    kp__list_push_back(&sn->led, &sp->led_link);
+    kp__pool_set_unreachable(io->p->pool, sp->queue, sn->unreachable);
+}
+
 static void tell_pool(struct io_thread *io, struct sender_partition *sp)
 {
     bool unreachable = sp->leader == NULL || sp->leader->unreachable;

@@ -56,24 +56,35 @@ static void plan_open(struct io_thread *io, struct sender_partition *sp,
         stand_until(io, sp, STANDS_LINGERING, until_ns);
 }
 
+/* What the head waits for besides its senders; STANDS_READY: nothing. */
+static enum standing waits_for(const struct io_thread *io,
+                               const struct sender_partition *sp,
+                               const struct queue_view *v)
+{
+    if (sp->leader == NULL)
+        return STANDS_NO_LEADER;
+    if (io->settings->idempotence && sp->ledger.producer_id < 0)
+        return STANDS_NO_ID;
+    if (!kp__identity_allows(io, sp, v->stamped))
+        return STANDS_IN_FLIGHT;
+    if ((v->retry || sp->held) && sp->backoff_until_ns > io->now_ns)
+        return STANDS_BACKING_OFF;
+    return STANDS_READY;
+}
+
 static void plan_head(struct io_thread *io, struct sender_partition *sp,
                       const struct queue_view *v)
 {
-    if (sp->leader == NULL) {
-        stand(io, sp, STANDS_NO_LEADER);
-        kp__metadata_stale(io->metadata, io->now_ns);
+    enum standing why = waits_for(io, sp, v);
+
+    if (why == STANDS_BACKING_OFF) {
+        stand_until(io, sp, why, sp->backoff_until_ns);
         return;
     }
-    if (io->settings->idempotence && sp->ledger.producer_id < 0) {
-        stand(io, sp, STANDS_NO_ID);
-        return;
-    }
-    if (!kp__identity_allows(io, sp, v->stamped)) {
-        stand(io, sp, STANDS_IN_FLIGHT);
-        return;
-    }
-    if ((v->retry || sp->held) && sp->backoff_until_ns > io->now_ns) {
-        stand_until(io, sp, STANDS_BACKING_OFF, sp->backoff_until_ns);
+    if (why != STANDS_READY) {
+        stand(io, sp, why);
+        if (why == STANDS_NO_LEADER)
+            kp__metadata_stale(io->metadata, io->now_ns);
         return;
     }
     switch (v->head_place) {
@@ -137,6 +148,8 @@ static void plan_look(struct io_thread *io, struct sender_partition *sp,
     uint32_t backlog;
 
     leave_list(io, sp);
+    if (sp->leader == NULL)
+        kp__sp_find_leader(io, sp);
     if (io->settings->idempotence)
         kp__identity_settle(io, sp);
     switch (kp__queue_look(sp->queue, force, &v)) {
@@ -215,6 +228,26 @@ void kp__plan_timers(struct io_thread *io)
         kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
 }
 
+void kp__plan_aside(struct io_thread *io)
+{
+    struct list todo;
+    struct list_node *n;
+
+    if (!io->aside_freed)
+        return;
+    io->aside_freed = false;
+    kp__list_init(&todo);
+    kp__list_splice_back(&todo, &io->standing[STANDS_BACKING_OFF]);
+    while ((n = kp__list_pop_front(&todo)) != NULL) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, link);
+
+        if (sp->held)
+            sp->backoff_until_ns = 0;
+        kp__plan(io, sp);
+    }
+}
+
 void kp__plan_pressure(struct io_thread *io)
 {
     size_t wanted = 0, freed = 0;
@@ -287,11 +320,28 @@ static void check_one(struct io_thread *io, struct sender_partition *sp)
                                    sp->standing == STANDS_BACKING_OFF));
     if (sp->standing == STANDS_READY)
         KP_CHECK(sp->leader != NULL && kp__node_linked(&sp->leader->link));
-    if (sp->standing == STANDS_NO_LEADER)
-        KP_CHECK(sp->leader == NULL);
     if (sp->standing == STANDS_IN_FLIGHT)
         KP_CHECK(sp->on_wire > 0 || sp->ledger.bump || sp->ledger.count > 0);
     (void)io;
+}
+
+/* None is parked for a reason that is gone, or ready while there is one.  What
+ * senders may change meanwhile is not looked at. */
+static void check_reason(const struct io_thread *io,
+                         const struct sender_partition *sp,
+                         const struct queue_view *v)
+{
+    enum standing why = waits_for(io, sp, v);
+
+    if (sp->standing == STANDS_BUSY || sp->standing == STANDS_IDLE)
+        return;
+    if (why != STANDS_READY)
+        KP_CHECK(sp->standing == why);
+    else
+        KP_CHECK(sp->standing == STANDS_READY ||
+                 sp->standing == STANDS_LINGERING ||
+                 sp->standing == STANDS_SEALED ||
+                 sp->standing == STANDS_COMPRESSING);
 }
 
 static void check_topic(void *arg, struct topic *t)
@@ -306,9 +356,11 @@ static void check_topic(void *arg, struct topic *t)
         if (q->sender == NULL)
             continue;
         check_one(io, q->sender);
+        if (kp__queue_look(q, true, &view) != QUEUE_OK)
+            continue;
+        check_reason(io, q->sender, &view);
         /* An idle one may only have what a sender is about to announce. */
-        if (q->sender->standing == STANDS_IDLE &&
-            kp__queue_look(q, true, &view) == QUEUE_OK)
+        if (q->sender->standing == STANDS_IDLE)
             KP_CHECK(atomic_load(&q->listed) != 0 ||
                      view.head_place == PLACE_OPEN ||
                      view.head_place == PLACE_SEALED ||

@@ -141,6 +141,7 @@ static void succeed(struct io_thread *io, struct sender_partition *sp,
                     struct batch *b, const struct verdict *v)
 {
     sp->failures = 0;
+    kp__queue_taken(sp->queue, b->raw_size);
     if (io->settings->idempotence &&
         b->producer_id == sp->ledger.producer_id &&
         b->producer_epoch == sp->ledger.epoch)
@@ -159,6 +160,7 @@ static void split_or_fail(struct io_thread *io, struct sender_partition *sp,
         fail(io, sp, b, v);
         return;
     }
+    kp__queue_refused(sp->queue, b->raw_size);
     if (kp__split(io, sp, b)) {
         kp__metrics_record(io->p->metrics, SENSOR_BATCH_SPLITS, 1,
                            io->now_ns);

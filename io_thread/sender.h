@@ -17,6 +17,9 @@ void kp__plan_drain(struct io_thread *io);
 void kp__plan_all(struct io_thread *io, enum standing standing);
 /* Plan those whose linger or backoff is over. */
 void kp__plan_timers(struct io_thread *io);
+/* The memory kept aside for splits is free: those held back for it need not wait
+ * for their backoff. */
+void kp__plan_aside(struct io_thread *io);
 /* While senders wait for memory: stop lingering, oldest first. */
 void kp__plan_pressure(struct io_thread *io);
 /* Queues that were locked at the first look: now wait for the lock. */
@@ -36,6 +39,9 @@ struct sender_node *kp__sn_get(struct io_thread *io, struct node *n);
 /* metadata_events.leader */
 void kp__sp_leader(void *io, struct partition_queue *q, struct node *leader,
                    int32_t leader_epoch);
+/* Ask the metadata for the leader of a partition that was told of none, because
+ * there was no memory when it was. */
+void kp__sp_find_leader(struct io_thread *io, struct sender_partition *sp);
 /* A node has become reachable, or not: tell the pool about its partitions. */
 void kp__sn_reachable(struct io_thread *io, struct sender_node *sn, bool yes);
 /* Publish the partitions that unkeyed records should go to. */

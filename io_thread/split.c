@@ -293,7 +293,9 @@ bool kp__split(struct io_thread *io, struct sender_partition *sp,
 void kp__split_release(struct io_thread *io, struct batch *child)
 {
     KP_CHECK(io->aside_users > 0);
-    if (--io->aside_users == 0)
+    if (--io->aside_users == 0) {
         io->aside_origin = NULL;
+        io->aside_freed = true;
+    }
     kp__pool_give_batch(io->p->pool, NULL, child);
 }

@@ -114,6 +114,7 @@ struct io_thread {
     size_t aside_size;
     struct batch *aside_origin;
     uint32_t aside_users;
+    bool aside_freed; /* this turn: who waits to be split may try again */
     struct list aside_in_flight; /* its children on a wire, by order_link */
 
     /* reports */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cq.c - kp_cq_create, destroy, fd, poll, wakeup.  Application threads: any, but one
- * poller at a time. */
+/* cq.c - kp_cq_create, destroy, fd, poll, wakeup.  Application threads: any, but
+ * one poller at a time. */
 #include "lib/shared/cq.h"
 
 #include "lib/base/clock.h"
@@ -69,8 +69,7 @@ int kp_cq_fd(const kp_cq *queue)
      * now */
     if (!is_inherited(cq) && atomic_exchange(&cq->fd_used, 1) == 0) {
         kp__mutex_lock(&cq->lock);
-        arm = cq->woken || !kp__list_empty(&cq->posts) ||
-              cq->current != NULL;
+        arm = cq->woken || !kp__list_empty(&cq->posts) || cq->current != NULL;
         kp__mutex_unlock(&cq->lock);
         if (arm)
             kp__wakeup_set(&cq->wakeup);

@@ -46,10 +46,11 @@ static kp_err ask_for_topic(struct send *s, int64_t now_ns)
         return err;
     drop_wait(s);
     s->wait = w;
-    if (post && !kp__producer_post(s->p, OP_WANT_TOPIC, s->name,
-                                   s->name_size))
-        return KP_ENOMEM;
-    return KP_OK;
+    if (!post ||
+        kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
+        return KP_OK;
+    kp__topics_not_posted(s->p->topics, w);
+    return KP_ENOMEM;
 }
 
 static kp_err taking(const struct kp_producer *p)
@@ -75,12 +76,23 @@ static void want_retry(const struct send *s)
         kp__topics_want_retry(s->p->topics, s->record->queue);
 }
 
+/* What was asked for could not even be noted. */
+static bool has_no_memory(const struct send *s)
+{
+    int64_t since_ns;
+
+    return s->wait != NULL && kp__topics_wait_state(s->p->topics, s->wait,
+                                                    &since_ns) == KP_ENOMEM;
+}
+
 static kp_err wait_for_topic(struct send *s)
 {
     int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
     kp_err err = taking(s->p), answer;
     uint32_t seen;
 
+    if (err == KP_OK && has_no_memory(s))
+        err = KP_ENOMEM;
     if (err == KP_OK)
         err = ask_for_topic(s, now_ns);
     if (err != KP_OK)
@@ -304,7 +316,6 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
     s.name_size = 0;
     s.wait = NULL;
     s.deadline_ns = 0;
-    memset(&s.append.waiter, 0, sizeof(s.append.waiter));
     err = kp__send_begin(&s, p, r, future != NULL);
     if (KP_LIKELY(err == KP_OK))
         err = kp__send_try(&s);

@@ -83,8 +83,8 @@ static inline void count(struct append *x, struct batch *b, size_t size,
     }
 }
 
-/* Append to the open batch of q, which is locked.  Returns the record's size, 0 if it
- * is not that simple; then nothing has changed. */
+/* Append to the open batch of q, which is locked.  Returns the record's size; 0 if
+ * it is not that simple: then nothing has changed. */
 static inline size_t put_usual(const struct record_accumulator *a,
                                struct append *x, struct partition_queue *q,
                                const struct append_now *now)
@@ -101,8 +101,8 @@ static inline size_t put_usual(const struct record_accumulator *a,
         b == NULL || length == 0 || r->header_count != 0)
         return 0;
     if (most > (size_t)(q->limit - q->at) ||
-        b->raw_size + most > q->raw_limit ||
-        kp__append_too_old(a, now, b) || past_linger(a, now, q))
+        b->raw_size + most > q->raw_limit || kp__append_too_old(a, now, b) ||
+        past_linger(a, now, q))
         return 0;
     if (r->on_delivery != NULL || b->slots != NULL) {
         if (!kp__batch_has_slot_room(b))
@@ -113,7 +113,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
     } else if (r->queue != NULL) {
         return 0;
     }
-    size = (size_t)-(intptr_t)q->at;
+    size = (size_t) - (intptr_t)q->at;
     q->at = encode(q->at, length, r, now->timestamp_ms - b->base_timestamp_ms,
                    (int32_t)b->record_count);
     size += (size_t)(intptr_t)q->at;
@@ -127,8 +127,7 @@ static inline void read_time(const struct record_accumulator *a,
     const struct clock *c = a->clock;
 
     now->by_coarse = x->timestamp_ms >= 0;
-    now->timestamp_ms =
-        now->by_coarse ? x->timestamp_ms : c->wall_ms(c->arg);
+    now->timestamp_ms = now->by_coarse ? x->timestamp_ms : c->wall_ms(c->arg);
     now->coarse_ns = 0;
     if (now->by_coarse || a->compresses)
         now->coarse_ns = c->mono_coarse_ns(c->arg);

@@ -12,7 +12,7 @@ struct append_now {
     bool by_coarse;       /* the timestamp is the caller's: it tells no age */
 };
 
-/* An open batch that is older than a quarter of delivery.timeout.ms takes no more. */
+/* An open batch older than a quarter of delivery.timeout.ms takes no more. */
 static inline bool kp__append_too_old(const struct record_accumulator *a,
                                       const struct append_now *now,
                                       const struct batch *b)

@@ -32,14 +32,14 @@ struct attempt {
     struct append_now now;
     bool has_report;
     bool hopped;
-    bool granted;      /* `grant` is in hand */
-    bool used_data;    /* ... and its first chunk of data is in use */
-    bool opened;       /* a batch was opened here */
+    bool granted;   /* `grant` is in hand */
+    bool used_data; /* ... and its first chunk of data is in use */
+    bool opened;    /* a batch was opened here */
     struct pool_grant grant;
     int64_t now_ns, wall_ms; /* of the grant */
     struct batch *sealed[2]; /* and claimed: to be compressed */
     unsigned sealed_count;
-    bool left_sealed;        /* one that the I/O thread is to compress */
+    bool left_sealed; /* one that the I/O thread is to compress */
     int64_t delta_ms;
     size_t body, size; /* of the record in the open batch */
 };
@@ -76,8 +76,7 @@ static bool has_post_room(const struct batch *b, const struct kp_cq *cq)
 static void measure(struct attempt *t, const struct batch *b)
 {
     t->delta_ms = t->now.timestamp_ms - b->base_timestamp_ms;
-    t->body = kp__record_body_size(t->r, t->delta_ms,
-                                   (int32_t)b->record_count);
+    t->body = kp__record_body_size(t->r, t->delta_ms, (int32_t)b->record_count);
     t->size = kp__varint_size((int32_t)t->body) + t->body;
 }
 
@@ -167,19 +166,21 @@ static bool supply(struct attempt *t, unsigned lacks)
     return true;
 }
 
-static size_t raw_limit(const struct record_accumulator *a, float ratio)
+static size_t raw_limit(const struct record_accumulator *a,
+                        const struct partition_queue *q)
 {
     size_t limit = a->batch_size;
 
     if (a->compresses) {
-        limit = (size_t)((float)limit * ratio);
+        limit = (size_t)((float)limit * q->ratio);
         if (limit > a->max_request_size)
             limit = a->max_request_size;
         if (limit > a->raw_max)
             limit = a->raw_max;
     }
-    return limit > RECORD_BATCH_HEADER_SIZE ? limit - RECORD_BATCH_HEADER_SIZE
-                                            : 0;
+    limit =
+        limit > RECORD_BATCH_HEADER_SIZE ? limit - RECORD_BATCH_HEADER_SIZE : 0;
+    return q->raw_cap > 0 && q->raw_cap < limit ? q->raw_cap : limit;
 }
 
 static void open_batch(struct attempt *t)
@@ -201,7 +202,7 @@ static void open_batch(struct attempt *t)
     b->base_sequence = -1;
     /* relaxed: published with the queue's lock */
     atomic_store_explicit(&b->refs, 2, memory_order_relaxed);
-    q->raw_limit = raw_limit(t->a, q->ratio);
+    q->raw_limit = raw_limit(t->a, q);
     kp__queue_open_locked(q, b);
     t->opened = true;
 }
@@ -209,8 +210,8 @@ static void open_batch(struct attempt *t)
 static void seal_batch(struct attempt *t)
 {
     bool claim = t->x->may_wait;
-    struct batch *b = kp__queue_seal_locked(
-        t->q, claim ? PLACE_COMPRESSING : PLACE_SEALED);
+    struct batch *b =
+        kp__queue_seal_locked(t->q, claim ? PLACE_COMPRESSING : PLACE_SEALED);
 
     if (claim)
         t->sealed[t->sealed_count++] = b;
@@ -432,15 +433,15 @@ static kp_err ask_pool(struct attempt *t, struct pool_need *need)
     int64_t now_ns;
 
     x->waiter.joined = false;
-    answer = kp__pool_try(t->a->pool, t->q, need, false, 0, &x->waiter,
-                          &t->grant);
+    answer =
+        kp__pool_try(t->a->pool, t->q, need, false, 0, &x->waiter, &t->grant);
     if (answer == POOL_FULL && !x->may_wait)
         return refused(t, need);
     if (answer == POOL_FULL) {
         need_everything(t, need);
         now_ns = kp__now_ns(t->a->clock);
-        answer = kp__pool_try(t->a->pool, t->q, need, true, now_ns,
-                              &x->waiter, &t->grant);
+        answer = kp__pool_try(t->a->pool, t->q, need, true, now_ns, &x->waiter,
+                              &t->grant);
         if (answer == POOL_WAIT)
             kp__io_wake(t->a->bell, 0);
     }

@@ -119,6 +119,7 @@ struct batch {
     size_t part_offset;    /* of a split child: where its raw records begin in
                               the memory kept aside for splits */
     uint32_t parts_pending; /* of an origin: children without an outcome */
+    bool part_lost; /* of an origin: there was no memory for an outcome */
     uint8_t header[RECORD_BATCH_HEADER_SIZE]; /* as last stamped */
 
     /* atomic: one for the bytes, one for the reports, one for each post */

@@ -87,8 +87,7 @@ void kp__result_unref(struct batch_result *r, uint32_t count)
     if (count == 0)
         return;
     /* acq_rel: what others read of it comes before the last one frees it */
-    before =
-        atomic_fetch_sub_explicit(&r->refs, count, memory_order_acq_rel);
+    before = atomic_fetch_sub_explicit(&r->refs, count, memory_order_acq_rel);
     KP_CHECK(before >= count);
     if (before == count)
         result_free(r);
@@ -111,9 +110,8 @@ static bool grow_parts(struct batch_result *r)
     return true;
 }
 
-bool kp__result_add_part(struct batch_result *r, uint32_t first,
-                         uint32_t count, const struct outcome *o,
-                         const char *text)
+bool kp__result_add_part(struct batch_result *r, uint32_t first, uint32_t count,
+                         const struct outcome *o, const char *text)
 {
     uint32_t at = r->part_count;
 
@@ -152,8 +150,7 @@ void kp__result_complete(struct batch_result *r, const struct outcome *o,
     kp__result_wake(r);
 }
 
-void kp__result_publish_quietly(struct batch_result *r,
-                                const struct outcome *o)
+void kp__result_publish_quietly(struct batch_result *r, const struct outcome *o)
 {
     set_outcome(r, o);
     /* release: pairs with is_done */
@@ -165,8 +162,8 @@ void kp__result_wake(struct batch_result *r)
 {
     /* acq_rel: release of the outcome; acquire because the waiters' bit says that
      * somebody sleeps on the old word */
-    uint32_t old = atomic_fetch_or_explicit(&r->word, RESULT_DONE,
-                                            memory_order_acq_rel);
+    uint32_t old =
+        atomic_fetch_or_explicit(&r->word, RESULT_DONE, memory_order_acq_rel);
 
     KP_CHECK((old & RESULT_DONE) == 0);
     if ((old & RESULT_WAITERS) != 0)
@@ -179,8 +176,7 @@ static bool is_done(const struct batch_result *r)
 {
     struct batch_result *result = (struct batch_result *)(uintptr_t)r;
     /* acquire: pairs with kp__result_wake and kp__result_publish_quietly */
-    uint32_t word =
-        atomic_load_explicit(&result->word, memory_order_acquire);
+    uint32_t word = atomic_load_explicit(&result->word, memory_order_acquire);
 
     return (word & RESULT_DONE) != 0 ||
            ((word & RESULT_QUIET) != 0 && kp__in_callback());
@@ -200,9 +196,8 @@ static const struct result_part *find_part(const struct batch_result *r,
         else
             high = mid;
     }
-    return low < r->part_count && r->parts[low].first <= index
-               ? &r->parts[low]
-               : NULL;
+    return low < r->part_count && r->parts[low].first <= index ? &r->parts[low]
+                                                               : NULL;
 }
 
 void kp__result_read(const struct batch_result *r, uint32_t index, void *tag,

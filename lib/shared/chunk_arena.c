@@ -280,8 +280,8 @@ void kp__doomed_end(struct chunk_arena *a, struct doomed *d)
     unmap_extents(d->extents);
     d->extents = NULL;
     for (struct list_node *n = d->blocks; n != NULL; n = n->next)
-        kp__pages_discard(
-            block_memory(a, KP_CONTAINER(n, struct block, link)), CHUNK_SIZE);
+        kp__pages_discard(block_memory(a, KP_CONTAINER(n, struct block, link)),
+                          CHUNK_SIZE);
 }
 
 void kp__chunks_revive(struct chunk_arena *a, struct doomed *d, bool resident)

@@ -38,7 +38,8 @@ void kp__compressors_fini(struct compressors *c);
  * Without a codec there is always one. */
 struct compressor *kp__compressors_take(struct compressors *c);
 void kp__compressors_give(struct compressors *c, struct compressor *k);
-struct compressor *kp__compressors_own(struct compressors *c); /* the I/O thread's */
+/* The I/O thread's. */
+struct compressor *kp__compressors_own(struct compressors *c);
 
 /* b is COMPRESSING and the caller is its claimant: compress the body into the
  * batch's own first chunks and cut the surplus off, which is returned for the

@@ -88,7 +88,7 @@ void kp__cq_begin_poll(struct kp_cq *cq)
 }
 
 /* Topic and text are lent until the next poll: by the result alone, so that the
- * batch's memory goes back at once.  False: no memory; the batch is kept instead. */
+ * batch's memory goes back at once.  False: no memory; the batch is kept. */
 static bool lend(struct kp_cq *cq, struct batch_result *r)
 {
     if (cq->lent_count == cq->lent_capacity) {

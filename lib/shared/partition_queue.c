@@ -38,6 +38,8 @@ void kp__queue_init(struct partition_queue *q, struct topic *topic,
     q->topic = topic;
     q->accumulator = a;
     q->partition = partition;
+    atomic_init(&q->leader_id, -1);
+    atomic_init(&q->leader_epoch, -1);
     atomic_init(&q->drain_next, NULL);
     atomic_init(&q->listed, 0);
 }
@@ -78,8 +80,7 @@ struct batch *kp__queue_seal_locked(struct partition_queue *q,
     b->last_chunk->used = (uint32_t)(q->at - b->last_chunk->data);
     q->open = NULL;
     q->at = q->limit = NULL;
-    q->outgrew_small =
-        b->raw_size > CHUNK_SMALL_SIZE - sizeof(struct chunk);
+    q->outgrew_small = b->raw_size > CHUNK_SMALL_SIZE - sizeof(struct chunk);
     kp__batch_move(b, PLACE_SEALED);
     if (to != PLACE_SEALED)
         kp__batch_move(b, to);
@@ -123,8 +124,8 @@ static bool take_lock(struct partition_queue *q, bool force)
 
 static void note_ratio(struct partition_queue *q, const struct batch *b)
 {
-    float seen = b->wire_size > 0 ? (float)b->raw_size / (float)b->wire_size
-                                  : 1.0f;
+    float seen =
+        b->wire_size > 0 ? (float)b->raw_size / (float)b->wire_size : 1.0f;
 
     if (seen > RATIO_MAX)
         seen = RATIO_MAX;
@@ -198,8 +199,7 @@ static void view_of(const struct partition_queue *q, const struct batch *b,
     out->stamped = b->base_sequence >= 0;
     out->head_created_ns = b->created_ns;
     out->head_deadline_ns = b->deadline_ns;
-    out->head_wire_size =
-        b->place >= PLACE_READY ? b->ready_size : b->raw_size;
+    out->head_wire_size = b->place >= PLACE_READY ? b->ready_size : b->raw_size;
     out->head_ordinal = b->ordinal;
     out->batch_count = q->batch_count;
 }
@@ -323,6 +323,30 @@ void kp__queue_visit(struct partition_queue *q, bool seal,
          n = kp__list_next(&q->batches, n))
         if (fn != NULL)
             fn(arg, batch_of(n));
+    kp__mutex_unlock(&q->lock);
+}
+
+#define RAW_CAP_MIN 512
+
+void kp__queue_refused(struct partition_queue *q, size_t raw_size)
+{
+    size_t cap = raw_size / 2;
+
+    if (cap < RAW_CAP_MIN)
+        cap = RAW_CAP_MIN;
+    kp__mutex_lock(&q->lock);
+    if (q->raw_cap == 0 || cap < q->raw_cap)
+        q->raw_cap = cap;
+    q->ratio = 1.0f;
+    kp__mutex_unlock(&q->lock);
+}
+
+void kp__queue_taken(struct partition_queue *q, size_t raw_size)
+{
+    if (q->raw_cap == 0 || raw_size < q->raw_cap - q->raw_cap / 4)
+        return;
+    kp__mutex_lock(&q->lock);
+    q->raw_cap += q->raw_cap / 32;
     kp__mutex_unlock(&q->lock);
 }
 

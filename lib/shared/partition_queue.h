@@ -21,13 +21,16 @@ struct partition_queue {
     struct batch *open;      /* the last of `batches`, or NULL */
     uint8_t *at, *limit;     /* where the next record goes in the open batch */
     size_t raw_limit;        /* of the open batch: it takes no more than this */
+    size_t raw_cap;          /* of the next ones: what a broker refused as too large
+                                was twice this; 0: nothing was.  Only the I/O thread
+                                writes it, so it may read it without the lock */
     struct list batches;     /* by ordinal */
     uint64_t next_ordinal;
     struct chunk *spare;     /* for the next growth, without a visit to the pool */
     uint32_t batch_count;
     uint64_t sticky_bytes;   /* appended since it became the sticky partition */
     float ratio;             /* raw to compressed size lately seen, at least 1 */
-    bool outgrew_small;      /* the last batch did: start the next with a full chunk */
+    bool outgrew_small;      /* the last batch did: the next begins with a block */
     bool expedite;           /* flush, close or pressure: do not linger */
     int64_t last_created_ns; /* so that creation follows the ordinals */
 
@@ -114,6 +117,12 @@ void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
  * the lock (fn must be short and take no lock). Waits for the lock. */
 void kp__queue_visit(struct partition_queue *q, bool seal,
                      void (*fn)(void *arg, struct batch *b), void *arg);
+/* A batch of raw_size was refused as too large: fill the next ones less.  Also
+ * forgets the compression ratio, as Java does. */
+void kp__queue_refused(struct partition_queue *q, size_t raw_size);
+/* A batch of raw_size was taken: if that is about all that the cap allows, allow a
+ * little more, so that a limit that was raised is found. */
+void kp__queue_taken(struct partition_queue *q, size_t raw_size);
 /* Give spare chunks back to the pool, if the queue is empty. */
 void kp__queue_trim(struct partition_queue *q);
 

@@ -2,8 +2,8 @@
 /* sticky.c - choosing partitions for unkeyed records.  Application threads.
  *
  * Invariant: the answer is always a partition of the view, whatever the weights say
- * while the I/O thread rewrites them; no shared word is written but when a partition
- * is left. */
+ * while the I/O thread rewrites them; no shared word is written but when a
+ * partition is left. */
 #include "lib/shared/sticky.h"
 
 #include "lib/base/check.h"
@@ -58,9 +58,8 @@ int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng)
 
     if (v->count == 1)
         return 0;
-    count = w != NULL
-                ? atomic_load_explicit(&w->count, memory_order_relaxed)
-                : 0;
+    count =
+        w != NULL ? atomic_load_explicit(&w->count, memory_order_relaxed) : 0;
     if (count > 0 && count <= w->capacity) {
         total = sum_at(w, count - 1);
         if (total > 0) {
@@ -158,7 +157,6 @@ void kp__sticky_leave(struct topic *topic, struct partition_queue *q,
         return;
     }
     /* Whoever lost the race finds it changed already. */
-    (void)atomic_compare_exchange_strong_explicit(&topic->sticky, &from, to,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed);
+    (void)atomic_compare_exchange_strong_explicit(
+        &topic->sticky, &from, to, memory_order_relaxed, memory_order_relaxed);
 }

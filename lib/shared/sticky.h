@@ -2,8 +2,8 @@
 /* sticky.h - which partition an unkeyed record goes to.
  *
  * KIP-794: a topic has one sticky partition, and leaves it for a randomly chosen
- * one after batch.size bytes (BuiltInPartitioner).  Beyond Java: a thread that finds
- * the sticky partition's lock taken hops to another one and stays with it for a
+ * one after batch.size bytes (BuiltInPartitioner).  Beyond Java: a thread that
+ * finds the sticky partition's lock taken hops to another one and stays with it for a
  * few batches, so that threads do not stand in each other's way. */
 #ifndef KP_SHARED_STICKY_H
 #define KP_SHARED_STICKY_H

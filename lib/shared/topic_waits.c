@@ -82,6 +82,8 @@ kp_err kp__topics_want(struct topics *t, const char *name, size_t size,
     if (err == KP_OK) {
         w->asked_ns = now_ns;
         *post = !w->posted;
+        if (!w->posted)
+            w->err = KP_OK; /* it is asked for anew */
         w->posted = true;
         /* relaxed: the map's reference is held */
         (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
@@ -89,6 +91,14 @@ kp_err kp__topics_want(struct topics *t, const char *name, size_t size,
     }
     kp__mutex_unlock(&t->lock);
     return err;
+}
+
+void kp__topics_not_posted(struct topics *t, struct topic_wait *w)
+{
+    kp__mutex_lock(&t->lock);
+    w->posted = false;
+    kp__mutex_unlock(&t->lock);
+    kp__topics_raise(&w->version);
 }
 
 kp_err kp__topics_wait_state(struct topics *t, struct topic_wait *w,
@@ -129,6 +139,8 @@ void kp__topics_answer(struct topics *t, const char *name, size_t size,
     w = kp__map_get(&t->waits, name, size);
     if (w != NULL) {
         w->err = err;
+        if (err == KP_ENOMEM)
+            w->posted = false; /* the I/O thread may not know of it any more */
         /* relaxed: the map's reference is held */
         (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* topics.c - topics that exist.  The I/O thread adds and publishes; any thread looks
- * up, without a lock.  Names that are only asked for: topic_waits.c.
+/* topics.c - topics that exist.  The I/O thread adds and publishes; any thread
+ * looks up, without a lock.  Names that are only asked for: topic_waits.c.
  *
  * Invariant: what a reader may still hold (tables, lists, views, entries) is never
  * freed before kp__topics_destroy.  Everything is complete before the release store
@@ -15,7 +15,8 @@
 
 #define TABLE_FIRST 64 /* a power of two; it is kept at most half full */
 #define LIST_FIRST 32
-#define QUEUE_ALIGN 128 /* neighbours share no line, nor a pair that is prefetched */
+#define QUEUE_ALIGN \
+    128 /* neighbours share no line, nor a pair that is prefetched */
 
 struct topics *kp__topics_create(struct record_accumulator *a)
 {
@@ -44,8 +45,7 @@ static void free_view(struct topic_view *v)
 
 static void free_topic(struct topic *t)
 {
-    struct topic_view *v =
-        atomic_load_explicit(&t->view, memory_order_relaxed);
+    struct topic_view *v = atomic_load_explicit(&t->view, memory_order_relaxed);
 
     while (v != NULL) {
         struct topic_view *older = v->older;
@@ -138,8 +138,7 @@ static void put_slot(struct topic_table *table, struct topic *e)
     size_t i = e->hash & table->mask;
 
     /* relaxed: only this thread writes slots */
-    while (atomic_load_explicit(&table->slots[i], memory_order_relaxed) !=
-           NULL)
+    while (atomic_load_explicit(&table->slots[i], memory_order_relaxed) != NULL)
         i = (i + 1) & table->mask;
     /* release: pairs with kp__topics_find */
     atomic_store_explicit(&table->slots[i], e, memory_order_release);
@@ -190,8 +189,7 @@ static bool grow_list(struct topics *t, uint32_t count)
     return true;
 }
 
-static struct topic *make_topic(const char *name, size_t size,
-                                uint32_t number)
+static struct topic *make_topic(const char *name, size_t size, uint32_t number)
 {
     struct topic *e = kp__alloc_aligned(QUEUE_ALIGN, sizeof(*e));
 
@@ -226,8 +224,8 @@ static void add_topic(struct topics *t, struct topic *e)
 
 /* -- Views -- */
 
-static bool make_queues(struct topics *t, struct topic *e,
-                        struct topic_view *v, int32_t from)
+static bool make_queues(struct topics *t, struct topic *e, struct topic_view *v,
+                        int32_t from)
 {
     size_t count = (size_t)(v->count - from);
 
@@ -254,7 +252,8 @@ static struct topic_view *make_view(struct topics *t, struct topic *e,
     if (v == NULL)
         return NULL;
     v->count = count;
-    v->queues = kp__alloc_array((size_t)count, sizeof(struct partition_queue *));
+    v->queues =
+        kp__alloc_array((size_t)count, sizeof(struct partition_queue *));
     v->weights = kp__zalloc(sizeof(*v->weights) +
                             (size_t)count * sizeof(v->weights->entries[0]));
     if (v->queues == NULL || v->weights == NULL ||
@@ -293,8 +292,7 @@ static struct topic *new_topic(struct topics *t, const char *name, size_t size,
     uint32_t number = atomic_load_explicit(&t->count, memory_order_relaxed);
     struct topic *e;
 
-    if (number >= TOPICS_MAX || !grow_list(t, number) ||
-        !grow_table(t, number))
+    if (number >= TOPICS_MAX || !grow_list(t, number) || !grow_table(t, number))
         return NULL;
     e = make_topic(name, size, number);
     if (e == NULL)
@@ -325,14 +323,16 @@ struct topic *kp__topics_publish(struct topics *t, const char *name,
         e = new_topic(t, name, size, count);
     else if (!let_grow(t, e, count))
         return NULL;
-    if (e == NULL)
-        return NULL;
+    return e;
+}
+
+void kp__topics_announce(struct topics *t, struct topic *e)
+{
     /* relaxed: a send that still sees the old answer gives it */
     atomic_store_explicit(&e->refused, KP_OK, memory_order_relaxed);
     kp__topics_raise(&e->version);
-    kp__topics_confirm(t, name, size);
+    kp__topics_confirm(t, e->name->text, e->name->size);
     kp__topics_retry(t);
-    return e;
 }
 
 void kp__topics_refuse(struct topics *t, const char *name, size_t size,
@@ -341,13 +341,13 @@ void kp__topics_refuse(struct topics *t, const char *name, size_t size,
     struct topic *e = kp__topics_find(t, name, size);
 
     if (e != NULL) {
-        /* relaxed: see kp__topics_publish */
+        /* relaxed: see kp__topics_announce */
         atomic_store_explicit(&e->refused, err, memory_order_relaxed);
         kp__topics_raise(&e->version);
     }
     kp__topics_answer(t, name, size, err);
-    /* An answer that may pass is no reason to try again. */
-    if (!kp__error_info(err)->retriable)
+    /* An answer that may pass is no reason to try again; that nobody asks is. */
+    if (!kp__error_info(err)->retriable || err == KP_ENOMEM)
         kp__topics_retry(t);
 }
 

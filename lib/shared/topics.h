@@ -99,6 +99,8 @@ static inline void kp__topics_relay(_Atomic uint32_t *version)
 {
     kp__wake(version, 2);
 }
+/* There was no memory to tell the I/O thread: whoever comes next, or waits, shall. */
+void kp__topics_not_posted(struct topics *t, struct topic_wait *w);
 /* What the last answer for it was (KP_OK: none yet), and since when it has been
  * unknown. */
 kp_err kp__topics_wait_state(struct topics *t, struct topic_wait *w,
@@ -112,10 +114,12 @@ void kp__topics_want_retry(struct topics *t, struct kp_cq *cq);
 
 /* -- I/O thread -- */
 /* A broker confirmed the topic with `count` partitions: make the entry or let it
- * grow (never shrink), then raise its version and wake, by relay, those who wait
- * for the topic or the name.  NULL: no memory, or the table is full. */
+ * grow (never shrink).  NULL: no memory, or the table is full. */
 struct topic *kp__topics_publish(struct topics *t, const char *name,
                                  size_t size, int32_t count);
+/* What was published is complete (leaders too): raise the topic's version and wake,
+ * by relay, those who wait for it or its name. */
+void kp__topics_announce(struct topics *t, struct topic *e);
 /* A broker said no to a name: remember it, wake those who wait. */
 void kp__topics_refuse(struct topics *t, const char *name, size_t size,
                        kp_err err);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pool_line.c - the line of those who wait for memory.  Application threads and the
+ * I/O thread, under the pool's lock; wake-ups and system calls come after it.
+ *
+ * Invariant: both lines are in order of arrival, and each waiter stands in the one
+ * that its queue's leader puts it in; whoever makes room serves before it goes. */
+#include "lib/shared/pool_state.h"
+
+#include "lib/base/mem.h"
+#include "lib/shared/cq.h"
+
+#define WAKES_AT_ONCE 16
+
+struct retry {
+    struct list_node link;
+    struct kp_cq *cq;
+    struct partition_queue *queue;
+    struct pool_need need;
+};
+
+void kp__pool_drop_retries(struct list *l)
+{
+    struct list_node *n;
+
+    while ((n = kp__list_pop_front(l)) != NULL) {
+        struct retry *r = KP_CONTAINER(n, struct retry, link);
+
+        kp__cq_unref(r->cq);
+        kp__free(r);
+    }
+}
+
+/* -- Whose turn it is -- */
+
+bool kp__pool_is_restricted(const struct buffer_pool *p,
+                            const struct partition_queue *q)
+{
+    return q->unreachable && p->any_reachable;
+}
+
+bool kp__pool_share_allows(const struct buffer_pool *p, size_t bytes)
+{
+    return p->unreachable_bytes + bytes <= p->total / 2 ||
+           p->unreachable_bytes == 0;
+}
+
+static struct pool_waiter *head(const struct buffer_pool *p, int line)
+{
+    struct list_node *n = kp__list_first(&p->lines[line]);
+
+    return n != NULL ? KP_CONTAINER(n, struct pool_waiter, link) : NULL;
+}
+
+/* The waiter to be served next: the oldest that is not kept back by the share of
+ * the unreachable; or NULL. */
+static struct pool_waiter *next_waiter(const struct buffer_pool *p)
+{
+    struct pool_waiter *a = head(p, LINE_OPEN);
+    struct pool_waiter *b = head(p, LINE_RESTRICTED);
+
+    if (b == NULL ||
+        !kp__pool_share_allows(p, kp__pool_cost(p, &b->need).total))
+        return a;
+    return a == NULL || b->arrival < a->arrival ? b : a;
+}
+
+bool kp__pool_may_have(const struct buffer_pool *p,
+                       const struct partition_queue *q, const struct cost *c)
+{
+    if (kp__pool_is_restricted(p, q) &&
+        (!kp__list_empty(&p->lines[LINE_RESTRICTED]) ||
+         !kp__pool_share_allows(p, c->total)))
+        return false;
+    return next_waiter(p) == NULL && kp__pool_fits(p, c);
+}
+
+/* -- Coming and going -- */
+
+void kp__pool_update_pressure(struct buffer_pool *p)
+{
+    struct pool_waiter *w = next_waiter(p);
+    bool press = w != NULL || p->refused;
+    size_t wanted = p->line_wanted[LINE_OPEN];
+
+    if (w != NULL && kp__list_empty(&p->lines[LINE_OPEN]))
+        wanted = p->line_wanted[LINE_RESTRICTED];
+    if (wanted == 0 && press)
+        wanted = CHUNK_SIZE;
+    /* relaxed: a hint; who begins to wait also wakes the I/O thread */
+    atomic_store_explicit(&p->pressed, press, memory_order_relaxed);
+    atomic_store_explicit(&p->wanted, press ? wanted : 0, memory_order_relaxed);
+}
+
+static int line_of(const struct buffer_pool *p, const struct pool_waiter *w)
+{
+    return kp__pool_is_restricted(p, w->queue) ? LINE_RESTRICTED : LINE_OPEN;
+}
+
+/* By arrival: nearly always at the end. */
+void kp__pool_enter_line(struct buffer_pool *p, struct pool_waiter *w)
+{
+    int line = line_of(p, w);
+    struct list *l = &p->lines[line];
+    struct list_node *at = l->head.prev;
+
+    while (at != &l->head &&
+           KP_CONTAINER(at, struct pool_waiter, link)->arrival > w->arrival)
+        at = at->prev;
+    kp__list_insert_before(at->next, &w->link);
+    w->in_line = true;
+    w->line = line;
+    p->waiting[line]++;
+    p->line_wanted[line] += kp__pool_cost(p, &w->need).total;
+}
+
+void kp__pool_leave_line(struct buffer_pool *p, struct pool_waiter *w)
+{
+    kp__list_remove(&w->link);
+    w->in_line = false;
+    p->waiting[w->line]--;
+    p->line_wanted[w->line] -= kp__pool_cost(p, &w->need).total;
+}
+
+static void tell(struct pool_waiter *w, uint32_t word, _Atomic uint32_t **words,
+                 size_t *n)
+{
+    words[(*n)++] = &w->word;
+    /* release: the grant is complete for whoever sees the word; from here on the
+     * waiter may be gone */
+    atomic_store_explicit(&w->word, word, memory_order_release);
+}
+
+/* Grant to the head, then to the next while it fits. */
+static size_t serve(struct buffer_pool *p, _Atomic uint32_t **words)
+{
+    size_t n = 0;
+    struct pool_waiter *w;
+
+    while (n < WAKES_AT_ONCE && (w = next_waiter(p)) != NULL) {
+        struct cost c = kp__pool_cost(p, &w->need);
+
+        if (p->closed) {
+            kp__pool_leave_line(p, w);
+            tell(w, WORD_CLOSED, words, &n);
+            continue;
+        }
+        if (!kp__pool_fits(p, &c))
+            break;
+        kp__pool_leave_line(p, w);
+        kp__pool_grant(p, w, &c, true);
+        tell(w, WORD_GRANTED, words, &n);
+    }
+    return n;
+}
+
+/* Refused sends that would be granted now. */
+static void take_retries(struct buffer_pool *p, struct list *out)
+{
+    struct list_node *n = kp__list_first(&p->retries), *next;
+
+    for (; n != NULL; n = next) {
+        struct retry *r = KP_CONTAINER(n, struct retry, link);
+        struct cost c = kp__pool_cost(p, &r->need);
+
+        next = kp__list_next(&p->retries, n);
+        if (!p->closed && !p->signal_all && !kp__pool_may_have(p, r->queue, &c))
+            continue;
+        kp__list_remove(n);
+        kp__list_push_back(out, n);
+    }
+    p->signal_all = false;
+}
+
+static void signal_retries(struct list *l)
+{
+    for (struct list_node *n = kp__list_first(l); n != NULL;
+         n = kp__list_next(l, n))
+        kp__cq_signal(KP_CONTAINER(n, struct retry, link)->cq);
+    kp__pool_drop_retries(l);
+}
+
+/* The end of every call that may have made room. */
+void kp__pool_serve_and_unlock(struct buffer_pool *p)
+{
+    _Atomic uint32_t *words[WAKES_AT_ONCE];
+    struct doomed doomed = {0};
+    struct list retries;
+    size_t n;
+
+    kp__list_init(&retries);
+    for (;;) {
+        kp__chunks_revive(&p->arena, &doomed, false);
+        n = serve(p, words);
+        if (n < WAKES_AT_ONCE)
+            take_retries(p, &retries);
+        kp__pool_update_pressure(p);
+        kp__pool_make_room(p, &doomed);
+        kp__mutex_unlock(&p->lock);
+        for (size_t i = 0; i < n; i++)
+            kp__wake(words[i], 1);
+        kp__pool_end_doomed(p, &doomed);
+        if (n < WAKES_AT_ONCE && doomed.blocks == NULL)
+            break;
+        kp__mutex_lock(&p->lock);
+    }
+    signal_retries(&retries);
+}
+
+/* Waiters whose line has changed, with their place in it by arrival. */
+void kp__pool_sort_lines(struct buffer_pool *p)
+{
+    for (int line = 0; line < LINES; line++) {
+        struct list_node *n = kp__list_first(&p->lines[line]), *next;
+
+        for (; n != NULL; n = next) {
+            struct pool_waiter *w = KP_CONTAINER(n, struct pool_waiter, link);
+
+            next = kp__list_next(&p->lines[line], n);
+            if (line_of(p, w) == line)
+                continue;
+            kp__pool_leave_line(p, w);
+            kp__pool_enter_line(p, w);
+        }
+    }
+}
+
+/* -- Refused sends -- */
+
+/* One signal lets the application try everything again: so one entry for a queue
+ * is enough, the cheapest, and one for those that the share keeps back. */
+static bool merge_retry(struct buffer_pool *p, const struct retry *r)
+{
+    for (struct list_node *n = kp__list_first(&p->retries); n != NULL;
+         n = kp__list_next(&p->retries, n)) {
+        struct retry *other = KP_CONTAINER(n, struct retry, link);
+
+        if (other->cq != r->cq || kp__pool_is_restricted(p, other->queue) !=
+                                      kp__pool_is_restricted(p, r->queue))
+            continue;
+        if (kp__pool_cost(p, &r->need).total <
+            kp__pool_cost(p, &other->need).total) {
+            other->need = r->need;
+            other->queue = r->queue;
+        }
+        return true;
+    }
+    return false;
+}
+
+void kp__pool_want_retry(struct buffer_pool *p, struct partition_queue *q,
+                         const struct pool_need *need, struct kp_cq *cq)
+{
+    struct retry *r = kp__alloc(sizeof(*r));
+
+    if (r == NULL) {
+        kp__cq_signal(cq);
+        return;
+    }
+    kp__cq_ref(cq);
+    r->cq = cq;
+    r->queue = q;
+    r->need = *need;
+    kp__node_init(&r->link);
+    kp__mutex_lock(&p->lock);
+    if (merge_retry(p, r)) {
+        kp__mutex_unlock(&p->lock);
+        kp__cq_unref(cq);
+        kp__free(r);
+        return;
+    }
+    kp__list_push_back(&p->retries, &r->link);
+    /* Memory may have come back since the refusal. */
+    kp__pool_serve_and_unlock(p);
+}
