@@ -167,12 +167,30 @@ static size_t split(char *data, size_t size, const char *delimiter,
     return count;
 }
 
+/* The values one after the other in the order they are sent in, as made ones
+ * lie: what the loop reads next is then fetched ahead. */
+static bool lay_out(struct payload *p, size_t total)
+{
+    char *data = malloc(total + 1), *at = data;
+
+    if (data == NULL)
+        return no_memory();
+    for (size_t i = 0; i < p->value_count; i++) {
+        memcpy(at, p->values[i].data, p->values[i].size);
+        p->values[i].data = at;
+        at += p->values[i].size;
+    }
+    free(p->value_data);
+    p->value_data = data;
+    return true;
+}
+
 /* The values of the file in a random order, some of them often if they are
  * few, as the Java tool picks them. */
 static bool pick(struct payload *p, const kp_bytes *from, size_t count,
                  uint64_t *state)
 {
-    double total = 0;
+    size_t total = 0;
 
     p->value_count = count < PAYLOADS_MIN ? PAYLOADS_MIN : count;
     p->values = calloc(p->value_count, sizeof(*p->values));
@@ -180,10 +198,10 @@ static bool pick(struct payload *p, const kp_bytes *from, size_t count,
         return no_memory();
     for (size_t i = 0; i < p->value_count; i++) {
         p->values[i] = from[payload_random(state) % count];
-        total += (double)p->values[i].size;
+        total += p->values[i].size;
     }
-    p->mean_size = total / (double)p->value_count;
-    return true;
+    p->mean_size = (double)total / (double)p->value_count;
+    return lay_out(p, total);
 }
 
 static bool read_values(struct payload *p, const struct options *o,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* world.c - begin, end, and the loop of time.
  *
- * The I/O thread's loop is wait, turn, wait, turn.  A wait here ends at once if the
- * real one would; otherwise the thread is asleep until the bell is rung, a socket
- * has something, or the time comes that it asked to be woken at. */
+ * The I/O thread's loop is wait, turn, wait, turn.  A wait here ends at once
+ * if the real one would; otherwise the thread is asleep until the bell is
+ * rung, a socket has something, or the time comes that it asked to be woken
+ * at. */
 #include "test/support/world.h"
 
 #include <check.h>
@@ -14,6 +15,7 @@
 
 #include "io_thread/sender.h"
 #include "lib/api/producer.h"
+#include "lib/shared/sticky.h"
 #include "test/support/world_state.h"
 
 #define BEGIN_NS (INT64_C(1000) * KP_NS_PER_SEC)
@@ -77,6 +79,51 @@ int64_t world_now_ms(const struct world *w)
     return (w->now_ns - w->begin_ns) / KP_NS_PER_MS;
 }
 
+/* -- memory -- */
+
+#ifdef KP_FAILMALLOC
+void world_enter(struct world *w)
+{
+    w->calls_before = kp__mem_calls();
+    kp__mem_fail_at(w->fails_in);
+}
+
+void world_leave(struct world *w)
+{
+    long used = kp__mem_calls() - w->calls_before;
+
+    kp__mem_fail_at(-1);
+    w->allocations += used;
+    if (w->fails_in < 0)
+        return;
+    if (used < w->fails_in)
+        w->fails_in -= used;
+    else
+        w->fails_in = w->fails_gap > 0 ? w->fails_gap : -1;
+}
+#else
+void world_enter(struct world *w)
+{
+    (void)w;
+}
+
+void world_leave(struct world *w)
+{
+    (void)w;
+}
+#endif
+
+void world_fail_memory(struct world *w, long nth, long gap)
+{
+    w->fails_in = nth;
+    w->fails_gap = gap;
+}
+
+long world_allocations(const struct world *w)
+{
+    return w->allocations;
+}
+
 /* -- the I/O thread -- */
 
 static void io_ended(struct world *w)
@@ -98,7 +145,9 @@ static void turn(struct world *w)
 
     w->turns++;
     kp__io_thread_become(w->p); /* so that a callback knows where it runs */
+    world_enter(w);
     kp__io_thread_run_once(io, w->now_ns);
+    world_leave(w);
     kp__io_thread_become(NULL);
 #ifdef KP_DEBUG
     kp__pool_check(w->p->pool);
@@ -138,7 +187,9 @@ static int64_t next_ns(const struct world *w)
 {
     int64_t at_ns = min_ns(world_net_next_ns(w), world_actors_next_ns(w));
 
-    return !w->over && !w->held && w->asleep ? min_ns(at_ns, w->sleeps_until_ns) : at_ns;
+    if (!w->over && !w->held && w->asleep)
+        at_ns = min_ns(at_ns, w->sleeps_until_ns);
+    return at_ns;
 }
 
 static void count_spin(struct world *w)
@@ -331,8 +382,10 @@ struct world *world_begin(const struct world_options *o)
 
     w->now_ns = w->begin_ns = BEGIN_NS;
     w->seed = o->seed;
+    kp__thread_rng_seed(o->seed); /* this thread is every sender */
     w->trace = getenv("KP_WORLD_TRACE") != NULL;
     w->poll_queue = true;
+    w->fails_in = -1;
     kp__map_init(&w->names);
     world_net_init(w);
     for (int i = 0; i <= WORLD_NODES_MAX; i++)

@@ -42,7 +42,7 @@ struct world_options {
     uint64_t seed;
     int64_t latency_ns;     /* one way; 0: 1 ms */
     bool no_wait;           /* do not run until "t" is known and has an id */
-    const struct kb_config *broker; /* NULL: defaults; nodes is taken from here */
+    const struct kb_config *broker; /* NULL: defaults; nodes is this one's */
     kp_partitioner_fn partitioner;
     const char *bootstrap;  /* NULL: all nodes by address */
 };
@@ -89,8 +89,8 @@ struct world_record {
     kp_err refused; /* what a send that took nothing returned */
     int64_t called_ns, returned_ns;
     uint64_t called_at, returned_at; /* places among all calls and returns */
-    /* the report: as the future has it, else as the callback or queue brought it;
-     * topic and text are copies */
+    /* the report: as the future has it, else as the callback or queue
+     * brought it; topic and text are copies */
     bool reported;
     int64_t reported_ns;
     kp_report report;
@@ -144,7 +144,7 @@ struct world_link {
     bool silent;            /* connects never end */
     bool stall_to;          /* bytes are taken and do not arrive */
     bool stall_from;        /* what the broker says does not arrive */
-    size_t window;          /* bytes on their way that a socket takes; 256 KiB */
+    size_t window;          /* bytes on their way a socket takes; 256 KiB */
     size_t write_step;      /* at most so many bytes a write; SIZE_MAX */
     size_t read_step;
     size_t cut_after;       /* of each new connection's bytes; SIZE_MAX */
@@ -153,8 +153,8 @@ struct world_link {
 
 /* -- begin, end -- */
 struct world *world_begin(const struct world_options *o);
-/* Closes the producer at once unless that was done, and checks that everything was
- * given back. */
+/* Closes the producer at once unless that was done, and checks that
+ * everything was given back. */
 void world_end(struct world *w);
 
 struct kb_cluster *world_cluster(struct world *w);
@@ -192,7 +192,8 @@ bool world_run_until(struct world *w, bool (*done)(struct world *w, void *arg),
  * test if that takes longer than an hour. */
 void world_settle(struct world *w);
 bool world_is_settled(const struct world *w);
-/* Until n batches (in Produce requests) have reached brokers since the start. */
+/* Until n batches (in Produce requests) have reached brokers since the
+ * start. */
 void world_run_until_attempts(struct world *w, size_t n);
 /* The I/O thread gets no processor, as after SIGSTOP; all else goes on. */
 void world_hold(struct world *w, bool on);
@@ -206,9 +207,18 @@ bool world_nothing_left(const struct world *w);
 /* A rule of the model, as text; aborts if it is wrong.  Returns its id. */
 int world_rule(struct world *w, const char *line);
 void world_rule_remove(struct world *w, int id);
-/* End all connections to this node (-1: any) now; lose: bytes on their way, either
- * way, are lost; else they arrive first. */
+/* End all connections to this node (-1: any) now; lose: bytes on their way,
+ * either way, are lost; else they arrive first. */
 void world_cut(struct world *w, int32_t node, bool lose);
+
+/* The poller fails, so many times. */
+void world_break_poller(struct world *w, int times);
+/* The nth allocation of the library from now fails, and then every gap-th
+ * (0: none more); -1: none.  Needs KP_FAILMALLOC; those of the brokers do
+ * not count. */
+void world_fail_memory(struct world *w, long nth, long gap);
+/* Allocations of the library since the start. */
+long world_allocations(const struct world *w);
 
 /* -- what was seen -- */
 size_t world_attempts(const struct world *w);
@@ -221,10 +231,10 @@ const char *world_log(struct world *w, const char *topic, int32_t partition);
 const char *world_callbacks(struct world *w);
 
 /* -- the oracle -- */
-/* Every record: at most one report, in time; YES is in the log where it says, NO is
- * not in it; nothing refused is in it.  With idempotence: no record twice, and where
- * one send had returned before another of its partition was called, so they stand in
- * the log. */
+/* Every record: at most one report, in time; YES is in the log where it
+ * says, NO is not in it; nothing refused is in it.  With idempotence: no
+ * record twice, and where one send had returned before another of its
+ * partition was called, so they stand in the log. */
 void world_check(struct world *w);
 
 /* Fail the test with a text. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* world_actors.c - the application threads of a world: sends, flushes and closes
- * as states, and what is reported to them.
+/* world_actors.c - the application threads of a world: sends, flushes and
+ * closes as states, and what is reported to them.
  *
- * Each does what the public call of its name does between its waits, and is looked
- * at again when a real thread would wake. */
+ * Each does what the public call of its name does between its waits, and is
+ * looked at again when a real thread would wake. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +227,19 @@ static void sent(struct world_record *r, kp_err err)
     free(s);
 }
 
+/* A send from a callback is part of the turn. */
+static void enter_unless_inside(struct world *w)
+{
+    if (!kp__in_callback())
+        world_enter(w);
+}
+
+static void leave_unless_inside(struct world *w)
+{
+    if (!kp__in_callback())
+        world_leave(w);
+}
+
 static void try_send(struct world_record *r, bool overdue)
 {
     struct world_sending *s = r->sending;
@@ -235,7 +248,9 @@ static void try_send(struct world_record *r, bool overdue)
     int64_t wait_ns = w->p->settings.max_block_ns;
 
     do {
+        enter_unless_inside(w);
         err = kp__send_try(&s->send);
+        leave_unless_inside(w);
         if (err == KP_PENDING && s->send.deadline_ns == 0) {
             if (s->record.max_wait_ms > 0 &&
                 kp__ms_to_ns(s->record.max_wait_ms) < wait_ns)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* world_net.c - sockets in memory whose other ends are brokers of the model.
  *
- * A stream is a byte queue of which a growing part has arrived; what is written
- * at one moment arrives together, a latency later.  Invariant: the model sees whole
- * frames only, in order, and only when it would read. */
+ * A stream is a byte queue of which a growing part has arrived; what is
+ * written at one moment arrives together, a latency later.  Invariant: the
+ * model sees whole frames only, in order, and only when it would read. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -405,6 +405,10 @@ static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
 
     (void)now_ns;
     w->sleeps_until_ns = deadline_ns;
+    if (w->poller_fails > 0) {
+        w->poller_fails--;
+        return -1;
+    }
     kp__wakeup_clear(p->wakeup);
     for (struct world_conn *c = w->conns; c != NULL && n < max; c = c->next) {
         uint32_t events = events_of(c);
@@ -418,8 +422,15 @@ static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
     return n;
 }
 
+void world_break_poller(struct world *w, int times)
+{
+    w->poller_fails = times;
+}
+
 bool world_net_has_events(const struct world *w)
 {
+    if (w->poller_fails > 0)
+        return true;
     for (const struct world_conn *c = w->conns; c != NULL; c = c->next)
         if (events_of(c) != 0)
             return true;

@@ -33,11 +33,16 @@ struct world {
 
     /* the I/O thread */
     bool asleep, over, held;
+    int poller_fails;
     int64_t held_since_ns, held_ns; /* the last, and in all */
     int64_t sleeps_until_ns; /* as the poller was asked */
     uint64_t turns;
     int64_t spin_at_ns;
     uint32_t spins;
+
+    /* memory */
+    long fails_in, fails_gap; /* -1: never */
+    long allocations, calls_before;
 
     /* actors */
     struct world_record **records;
@@ -59,6 +64,10 @@ struct world {
     struct map names; /* of sequence numbers: identity -> record id + 1 */
     char *text;
 };
+
+/* world.c: around everything that is the library's */
+void world_enter(struct world *w);
+void world_leave(struct world *w);
 
 /* world_net.c */
 void world_net_init(struct world *w);

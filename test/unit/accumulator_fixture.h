@@ -60,8 +60,8 @@ static inline void fixture_start(int32_t partitions)
                                           kp__raw_max(&f.settings)),
                      KP_OK);
     ck_assert_int_eq(kp__wakeup_init(&f.bell.wakeup), 0);
-    kp__accumulator_init(&f.acc, &f.settings, &f.clock, f.pool,
-                         &f.compressors, &f.bell);
+    kp__accumulator_init(&f.acc, &f.settings, &f.clock, f.pool, &f.compressors,
+                         &f.bell);
     f.topics = kp__topics_create(&f.acc);
     f.topic = kp__topics_publish(f.topics, "orders", 6, partitions);
     ck_assert_ptr_nonnull(f.topic);
@@ -134,8 +134,7 @@ static inline void append_init(struct append *x, const kp_record *r,
     x->may_wait = (r->flags & KP_NOWAIT) == 0;
     x->want_future = false;
     x->deadline_ns = KP_NEVER;
-    x->timestamp_ms =
-        (r->flags & KP_HAS_TIMESTAMP) != 0 ? r->timestamp_ms : -1;
+    x->timestamp_ms = (r->flags & KP_HAS_TIMESTAMP) != 0 ? r->timestamp_ms : -1;
     x->waiting = false;
 }
 
@@ -168,8 +167,7 @@ static inline const uint8_t *some_bytes(uint32_t seed, size_t size)
     return bytes;
 }
 
-static inline kp_err append_bytes(uint32_t seed, size_t size,
-                                  int32_t partition)
+static inline kp_err append_bytes(uint32_t seed, size_t size, int32_t partition)
 {
     kp_record r = record_of(some_bytes(seed, size), size);
 
@@ -183,8 +181,7 @@ static inline struct batch *drain_head(struct partition_queue *q)
 
     (void)kp__queue_seal(q, true, false);
     if (kp__queue_claim(q, true, &b) == QUEUE_OK)
-        kp__compress_and_finish(&f.acc, b,
-                                kp__compressors_own(&f.compressors));
+        kp__compress_and_finish(&f.acc, b, kp__compressors_own(&f.compressors));
     return kp__queue_take(q, true, &b) == QUEUE_OK ? b : NULL;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* accumulator_threads_test.c - real senders against a drain loop that stands in for
- * the I/O thread: every record arrives exactly once and in order, whatever the pool,
- * the codec and the time-outs do. */
+ * the I/O thread: every record arrives exactly once and in order, whatever the
+ * pool, the codec and the time-outs do. */
 #include <pthread.h>
 #include <stdio.h>
 
-#include "test/unit/accumulator_fixture.h"
 #include "test/support/main.h"
+#include "test/unit/accumulator_fixture.h"
 
 #define SENDERS_MAX 8
 
@@ -20,8 +20,8 @@ static struct {
     uint32_t senders, records; /* of each */
     bool keyed;                /* else unkeyed */
     bool futures;
-    uint32_t impatient;        /* give up each n-th wait at once; 0: never */
-    uint32_t expire_every;     /* the drain loop fails the queue; 0: never */
+    uint32_t impatient;    /* give up each n-th wait at once; 0: never */
+    uint32_t expire_every; /* the drain loop fails the queue; 0: never */
 } plan;
 
 static struct {
@@ -129,8 +129,7 @@ static bool drain_queue(struct partition_queue *q, bool seal)
     if (seal || kp__pool_pressure(f.pool, NULL))
         (void)kp__queue_seal(q, false, false);
     if (kp__queue_claim(q, false, &b) == QUEUE_OK)
-        kp__compress_and_finish(&f.acc, b,
-                                kp__compressors_own(&f.compressors));
+        kp__compress_and_finish(&f.acc, b, kp__compressors_own(&f.compressors));
     while (kp__queue_take(q, false, &b) == QUEUE_OK) {
         deliver(b);
         progress = true;
@@ -156,8 +155,7 @@ static void drain_until_done(void)
         }
         for (int32_t i = 0; i < v->count; i++) {
             progress |= drain_queue(v->queues[i], all);
-            if (plan.expire_every != 0 &&
-                ++rounds % plan.expire_every == 0)
+            if (plan.expire_every != 0 && ++rounds % plan.expire_every == 0)
                 expire(v->queues[i]);
         }
         if (all && !progress)
@@ -174,9 +172,9 @@ static void run_senders(void)
     memset(&run, 0, sizeof(run));
     memset(run.last, 0xff, sizeof(run.last));
     for (uint32_t i = 0; i < plan.senders; i++)
-        ck_assert_int_eq(pthread_create(&run.senders[i], NULL, sender,
-                                        (void *)(uintptr_t)i),
-                         0);
+        ck_assert_int_eq(
+            pthread_create(&run.senders[i], NULL, sender, (void *)(uintptr_t)i),
+            0);
     drain_until_done();
     for (uint32_t i = 0; i < plan.senders; i++) {
         void *failure;
@@ -187,8 +185,7 @@ static void run_senders(void)
         refused += atomic_load(&run.refused[i]);
     }
     ck_assert_msg(run.broken == NULL, "%s", run.broken);
-    ck_assert_uint_eq(seen + run.failed + refused,
-                      plan.senders * plan.records);
+    ck_assert_uint_eq(seen + run.failed + refused, plan.senders * plan.records);
     if (plan.impatient == 0)
         ck_assert_uint_eq(refused, 0);
     if (plan.expire_every == 0)

@@ -238,9 +238,8 @@ static kp_future future_of(uint32_t index, void *tag)
 
 static kp_future refused(kp_err err, void *tag)
 {
-    return (kp_future){.tag_ = tag,
-                       .index_ = (uint32_t)err,
-                       .check_ = FUTURE_REFUSED};
+    return (kp_future){
+        .tag_ = tag, .index_ = (uint32_t)err, .check_ = FUTURE_REFUSED};
 }
 
 START_TEST(a_future_waits_no_longer_than_it_says)
@@ -343,8 +342,7 @@ START_TEST(wait_all_gives_the_first_failure)
     ck_assert(kp__result_add_part(result, 2, 1, &bad, NULL));
     kp__result_complete(result, &good, NULL);
     ck_assert_int_eq(kp_future_wait_all(all, 2, 1), KP_OK);
-    ck_assert_int_eq(kp_future_wait_all(all, 6, KP_FOREVER),
-                     KP_INVALID_RECORD);
+    ck_assert_int_eq(kp_future_wait_all(all, 6, KP_FOREVER), KP_INVALID_RECORD);
     kp__result_unref(result, 1);
     kp__result_unref(other, 1);
     kp_future_release(all, 6);

@@ -26,8 +26,7 @@ static struct buffer_pool *pool;
 static struct partition_queue q, q2, q3;
 
 static const struct pool_need full_chunk = {.record_size = 10000};
-static const struct pool_need small_chunk = {.record_size = 100,
-                                             .small = true};
+static const struct pool_need small_chunk = {.record_size = 100, .small = true};
 
 static void init_queue(struct partition_queue *queue)
 {
@@ -122,9 +121,8 @@ static struct pool_grant collect(struct pool_waiter *w)
     struct pool_grant g = {0};
 
     ck_assert_uint_eq(word_of(w), 1);
-    ck_assert_int_eq(
-        kp__pool_try(pool, w->queue, &w->need, true, 0, w, &g),
-        POOL_GRANTED);
+    ck_assert_int_eq(kp__pool_try(pool, w->queue, &w->need, true, 0, w, &g),
+                     POOL_GRANTED);
     return g;
 }
 
@@ -236,8 +234,7 @@ START_TEST(a_large_record_gets_an_extent)
 {
     struct pool_need need = {.record_size = 50000};
     size_t page = kp__page_size();
-    size_t charge =
-        (50000 + sizeof(struct chunk) + page - 1) / page * page;
+    size_t charge = (50000 + sizeof(struct chunk) + page - 1) / page * page;
     struct chunk *c = take_chunk(&q, need);
 
     ck_assert_uint_eq(c->charge, charge);
@@ -312,17 +309,16 @@ END_TEST
 
 START_TEST(structures_are_charged_and_used_again)
 {
-    struct pool_need need = {
-        .record_size = 100, .small = true, .batch = true};
+    struct pool_need need = {.record_size = 100, .small = true, .batch = true};
     struct pool_grant g = take(&q, need);
     struct batch *b = g.batch;
 
     ck_assert_ptr_nonnull(b);
     ck_assert_ptr_nonnull(b->result);
     ck_assert_uint_eq(b->record_count, 0);
-    ck_assert_uint_eq(available(),
-                      TOTAL - CHUNK_SMALL_SIZE - sizeof(struct batch) -
-                          sizeof(struct batch_result));
+    ck_assert_uint_eq(available(), TOTAL - CHUNK_SMALL_SIZE -
+                                       sizeof(struct batch) -
+                                       sizeof(struct batch_result));
     b->record_count = 5;
     kp__pool_give(pool, &q, g.data);
     kp__free(b->result);
@@ -545,8 +541,7 @@ START_TEST(a_late_leaver_refunds_once_and_the_next_is_served)
 {
     struct chunk *all = take_all(&q);
     struct pool_need need = {
-        .record_size = 10000, .slots = true, .full_slots = true,
-        .batch = true};
+        .record_size = 10000, .slots = true, .full_slots = true, .batch = true};
     struct pool_waiter w, next;
     struct pool_grant g;
 
@@ -596,8 +591,8 @@ END_TEST
 START_TEST(nobody_overtakes_a_large_request)
 {
     struct chunk *all = take_all(&q);
-    struct pool_need large = {
-        .record_size = 3 * CHUNK_SIZE - sizeof(struct chunk)};
+    struct pool_need large = {.record_size =
+                                  3 * CHUNK_SIZE - sizeof(struct chunk)};
     struct pool_waiter w, small;
     struct pool_grant g;
 
@@ -881,8 +876,8 @@ START_TEST(the_end_of_the_pool_forgets_refused_queues)
     kp_cq *cq;
 
     ck_assert_int_eq(kp_cq_create(&cq, NULL), KP_OK);
-    ck_assert_int_eq(
-        kp__pool_try(p, &q, &small_chunk, false, 0, &w, &g), POOL_GRANTED);
+    ck_assert_int_eq(kp__pool_try(p, &q, &small_chunk, false, 0, &w, &g),
+                     POOL_GRANTED);
     kp__pool_want_retry(p, &q, &whole, cq);
     kp_cq_destroy(cq); /* the pool's reference keeps it */
     kp__pool_give(p, &q, g.data);
@@ -906,9 +901,9 @@ START_TEST(close_tells_all_waiters_and_takes_memory_back)
     kp__pool_close(pool);
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(word_of(&w[i]), 2);
-        ck_assert_int_eq(kp__pool_try(pool, w[i].queue, &full_chunk, true, 0,
-                                      &w[i], &g),
-                         POOL_CLOSED);
+        ck_assert_int_eq(
+            kp__pool_try(pool, w[i].queue, &full_chunk, true, 0, &w[i], &g),
+            POOL_CLOSED);
     }
     ck_assert_uint_eq(waiting(), 0);
     ck_assert_int_eq(try_now(&q, small_chunk, &g), POOL_CLOSED);
@@ -920,8 +915,7 @@ END_TEST
 START_TEST(a_batch_keeps_the_pool)
 {
     struct buffer_pool *p = kp__pool_create(TOTAL);
-    struct pool_need need = {
-        .record_size = 100, .slots = true, .batch = true};
+    struct pool_need need = {.record_size = 100, .slots = true, .batch = true};
     struct pool_waiter w = {0};
     struct pool_grant g;
 
@@ -951,19 +945,17 @@ static void *hammer(void *arg)
     kp__rng_seed(&rng, (uint64_t)(uintptr_t)arg);
     for (int i = 0; i < ROUNDS; i++) {
         struct pool_waiter w = {0};
-        struct pool_need need = {
-            .record_size = 1 + kp__rng_below(&rng, 60000),
-            .small = kp__rng_below(&rng, 2) == 0,
-            .slots = kp__rng_below(&rng, 2) == 0,
-            .batch = kp__rng_below(&rng, 2) == 0};
-        int64_t deadline =
-            kp__now_ns(&kp__system_clock) + 20 * KP_NS_PER_SEC;
+        struct pool_need need = {.record_size = 1 + kp__rng_below(&rng, 60000),
+                                 .small = kp__rng_below(&rng, 2) == 0,
+                                 .slots = kp__rng_below(&rng, 2) == 0,
+                                 .batch = kp__rng_below(&rng, 2) == 0};
+        int64_t deadline = kp__now_ns(&kp__system_clock) + 20 * KP_NS_PER_SEC;
         bool impatient = kp__rng_below(&rng, 16) == 0;
         struct pool_grant g = {0};
         enum pool_answer answer;
 
-        while ((answer = kp__pool_try(pool, queue, &need, true, 0, &w,
-                                      &g)) == POOL_WAIT) {
+        while ((answer = kp__pool_try(pool, queue, &need, true, 0, &w, &g)) ==
+               POOL_WAIT) {
             struct ticket t = {&w.word, 0, impatient ? 1 : deadline};
 
             if (!kp__ticket_wait(&t))
@@ -998,8 +990,8 @@ START_TEST(many_threads_share_a_small_pool)
 
     for (int i = 0; i < THREADS; i++) {
         init_queue(&queues[i]);
-        ck_assert_int_eq(
-            pthread_create(&threads[i], NULL, hammer, &queues[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, hammer, &queues[i]),
+                         0);
     }
     for (int i = 0; i < THREADS; i++) {
         void *failure;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kp_close: what it delivers, what it fails and with which certainty, from where
- * it may be called, and how often. */
+/* kp_close: what it delivers, what it fails and with which certainty, from
+ * where it may be called, and how often. */
 #include <string.h>
 
 #include "include/kp/errors.h"
@@ -81,7 +81,8 @@ START_TEST(the_shorter_close_forces)
 }
 END_TEST
 
-/* A22, A48: timeout 0: what was never sent is NO, what is on a wire is MAYBE. */
+/* A22, A48: timeout 0: what was never sent is NO, what is on a wire is
+ * MAYBE. */
 START_TEST(forced)
 {
     struct world *w = world_begin(&(struct world_options){

@@ -4,8 +4,8 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/system.h"
-#include "test/unit/accumulator_fixture.h"
 #include "test/support/main.h"
+#include "test/unit/accumulator_fixture.h"
 
 static enum codec_id codecs[] = {CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4,
                                  CODEC_ZSTD};

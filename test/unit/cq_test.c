@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cq_test.c - completion queues: what is polled, when the fd is readable, and ends in
- * every order. */
+/* cq_test.c - completion queues: what is polled, when the fd is readable, and ends
+ * in every order. */
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "test/unit/accumulator_fixture.h"
 #include "test/support/main.h"
+#include "test/unit/accumulator_fixture.h"
 
 static kp_cq *cq;
 static kp_report reports[64];

@@ -77,8 +77,8 @@ START_TEST(nothing_to_flush)
 }
 END_TEST
 
-/* Records sent after the call are not waited for, even if they fill the batch that
- * the flush found open. */
+/* Records sent after the call are not waited for, even if they fill the
+ * batch that the flush found open. */
 START_TEST(later_records_are_not_waited_for)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -305,7 +305,8 @@ START_TEST(many_flushes)
 }
 END_TEST
 
-/* More than are told apart: each is done all the same, and not before its time. */
+/* More than are told apart: each is done all the same, and not before its
+ * time. */
 START_TEST(very_many_flushes)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -329,7 +330,8 @@ START_TEST(very_many_flushes)
 }
 END_TEST
 
-/* kp_flush's first look: false as long as anything is unreported, true after. */
+/* kp_flush's first look: false as long as anything is unreported, true
+ * after. */
 START_TEST(first_look)
 {
     struct world *w = world_begin(&(struct world_options){

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Producer ids and epochs: how they are got, an epoch for each partition, and the
- * ends of their ranges. */
+/* Producer ids and epochs: how they are got, an epoch for each partition,
+ * and the ends of their ranges. */
 #include <stdio.h>
 
 #include "include/kp/errors.h"
@@ -77,8 +77,8 @@ START_TEST(a_bump_is_the_partitions_own)
 }
 END_TEST
 
-/* The bump waits until nothing of the partition is on the wire, and does not hold
- * up the other one. */
+/* The bump waits until nothing of the partition is on the wire, and does not
+ * hold up the other one. */
 START_TEST(a_bump_drains_first)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -111,8 +111,8 @@ START_TEST(a_bump_drains_first)
 }
 END_TEST
 
-/* A MAYBE in front keeps its numbers while those behind it, proven not stored, wait
- * for a new epoch. */
+/* A MAYBE in front keeps its numbers while those behind it, proven not
+ * stored, wait for a new epoch. */
 START_TEST(a_maybe_in_front_goes_first)
 {
     struct world *w = begin(1);
@@ -166,8 +166,8 @@ START_TEST(sequences_wrap)
 }
 END_TEST
 
-/* S29, S32, T9: past epoch 32,767 the partition gets a new id; the other one keeps
- * the old one. */
+/* S29, S32, T9: past epoch 32,767 the partition gets a new id; the other one
+ * keeps the old one. */
 START_TEST(epochs_end)
 {
     struct world *w = begin(2);
@@ -285,6 +285,9 @@ START_TEST(id_refused)
         world_expect(r, refusing[_i], KP_OK, KP_STORED_NO, -1);
     }
     ck_assert_uint_eq(world_attempts(w), 0);
+    world_run_ms(w, 10000);
+    ck_assert_int_eq(kb_requests(world_cluster(w), -1, 22), 1);
+    ck_assert_int_eq(world_send(w, 0)->refused, refusing[_i]);
     world_check(w);
     world_end(w);
 }
@@ -308,8 +311,8 @@ START_TEST(too_old_for_ids)
 }
 END_TEST
 
-/* S30: a graceful close while a new id is on its way delivers all; S31: a forced
- * one does not wait. */
+/* S30: a graceful close while a new id is on its way delivers all; S31: a
+ * forced one does not wait. */
 START_TEST(close_while_an_id_is_asked_for)
 {
     struct world *w = begin(1);

@@ -98,8 +98,9 @@ START_TEST(never_more_than_max_in_flight)
 }
 END_TEST
 
-/* S17, S22: the first of several is refused for now, the broker calls the others
- * out of order; they go again in order, one at a time, and what is new waits. */
+/* S17, S22: the first of several is refused for now, the broker calls the
+ * others out of order; they go again in order, one at a time, and what is
+ * new waits. */
 START_TEST(first_of_several_is_retried)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -133,8 +134,8 @@ START_TEST(first_of_several_is_retried)
 }
 END_TEST
 
-/* S18: the first of several is refused for good: the others, proven not stored by
- * their 45, get new numbers and go on in order. */
+/* S18: the first of several is refused for good: the others, proven not
+ * stored by their 45, get new numbers and go on in order. */
 START_TEST(first_of_several_is_refused)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -159,8 +160,8 @@ START_TEST(first_of_several_is_refused)
 }
 END_TEST
 
-/* All answers are lost, some of the batches are stored: the retries are known as
- * what they are. */
+/* All answers are lost, some of the batches are stored: the retries are
+ * known as what they are. */
 START_TEST(lost_answers_of_several)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -234,8 +235,9 @@ static int32_t move_leader(struct world *w)
     return new;
 }
 
-/* S6, S70: the leader moves while batches are on their way: the old one says 6 to
- * them and names the new one, which gets them in order, first one alone. */
+/* S6, S70: the leader moves while batches are on their way: the old one says
+ * 6 to them and names the new one, which gets them in order, first one
+ * alone. */
 START_TEST(leader_moves_under_way)
 {
     struct world *w = three_nodes(10);
@@ -370,8 +372,8 @@ START_TEST(hint_ends_the_backoff)
 }
 END_TEST
 
-/* S69: without a hint (Produce below 10) the backoff stands and metadata is asked
- * for. */
+/* S69: without a hint (Produce below 10) the backoff stands and metadata is
+ * asked for. */
 START_TEST(without_a_hint_metadata_is_asked)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -443,8 +445,8 @@ START_TEST(one_in_flight_keeps_the_order)
 }
 END_TEST
 
-/* More than one in flight: a retry goes behind what was stored meanwhile, and two
- * retries keep their own order. */
+/* More than one in flight: a retry goes behind what was stored meanwhile,
+ * and two retries keep their own order. */
 START_TEST(several_in_flight_reorder)
 {
     struct world *w = world_begin(&(struct world_options){

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* buffer.memory when it runs short: lingering ends, an unreachable broker takes no
- * more than half, waiters are served in order, and all of it comes back. */
+/* buffer.memory when it runs short: lingering ends, an unreachable broker
+ * takes no more than half, waiters are served in order, and all of it comes
+ * back. */
 #include "include/kp/errors.h"
 #include "test/support/main.h"
 #include "test/support/world.h"

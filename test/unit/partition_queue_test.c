@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* partition_queue_test.c - places and fates: what the I/O thread does to the batches
- * of a partition, and what a batch is at its end. */
+/* partition_queue_test.c - places and fates: what the I/O thread does to the
+ * batches of a partition, and what a batch is at its end. */
 #include <pthread.h>
 
 #include "test/support/aborts.h"
-#include "test/unit/accumulator_fixture.h"
 #include "test/support/main.h"
+#include "test/unit/accumulator_fixture.h"
 
 static struct partition_queue *q;
 
@@ -66,10 +66,9 @@ START_TEST(only_legal_moves_are_made)
         for (int to = PLACE_OPEN; to <= PLACE_GONE; to++) {
             struct move m = {(enum batch_place)from, (enum batch_place)to};
 
-            ck_assert_msg(test_aborts(make_move, &m) ==
-                              (legal[from][to] != 'x'),
-                          "%s -> %s", kp__place_name(m.from),
-                          kp__place_name(m.to));
+            ck_assert_msg(
+                test_aborts(make_move, &m) == (legal[from][to] != 'x'),
+                "%s -> %s", kp__place_name(m.from), kp__place_name(m.to));
         }
 }
 END_TEST
@@ -281,8 +280,8 @@ START_TEST(a_retried_batch_expires_by_its_creation)
     kp__queue_put_back(q, b);
     ck_assert_int_eq(look_at(q).head_deadline_ns,
                      START_NS + f.settings.delivery_timeout_ns);
-    ck_assert_uint_eq(
-        expire(START_NS + f.settings.delivery_timeout_ns, &out), 1);
+    ck_assert_uint_eq(expire(START_NS + f.settings.delivery_timeout_ns, &out),
+                      1);
     fail_all(&out);
 }
 END_TEST
@@ -303,8 +302,8 @@ START_TEST(a_claimant_keeps_the_bytes_of_an_expired_batch)
     ck_assert_int_eq(b->fate, FATE_COMPLETED);
     kp__batch_release_bytes(b); /* not ours to give */
     kp__result_complete(b->result, &o, NULL);
-    ck_assert_mem_eq(b->chunks->data + b->raw_size - 1001,
-                     some_bytes(3, 1000), 1000);
+    ck_assert_mem_eq(b->chunks->data + b->raw_size - 1001, some_bytes(3, 1000),
+                     1000);
     kp__batch_unref(b);
     ck_assert_uint_lt(fixture_available(), f.settings.buffer_memory);
     (void)kp__compress_batch(kp__compressors_own(&f.compressors), b);
@@ -389,8 +388,7 @@ START_TEST(an_empty_queue_keeps_nothing_in_spare)
     struct append x;
     kp_record r = record_of(some_bytes(0, 5000), 5000);
 
-    while (kp__pool_try(f.pool, q, &need, false, 0, &w, &g) ==
-           POOL_GRANTED) {
+    while (kp__pool_try(f.pool, q, &need, false, 0, &w, &g) == POOL_GRANTED) {
         g.data->next = all;
         all = g.data;
     }

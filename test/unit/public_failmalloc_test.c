@@ -73,7 +73,7 @@ static void stop(void)
 #define RECORDS 40
 
 struct life {
-    const char *codec, *delivery_ms;
+    const char *codec, *delivery_ms, *block_ms;
     struct seen seen[RECORDS]; /* every fourth: a callback */
     kp_future futures[RECORDS];
     int taken_by_callback, taken_by_queue, queue_reports;
@@ -95,11 +95,11 @@ static bool make(struct life *l, kp_producer **p, kp_cq **q)
         {"linger.ms", "2"},               {"delivery.timeout.ms",
                                            l->delivery_ms},
         {"request.timeout.ms", "300"},    {"retry.backoff.ms", "5"},
-        {"reconnect.backoff.ms", "5"},    {"max.block.ms", "2000"},
+        {"reconnect.backoff.ms", "5"},    {"max.block.ms", l->block_ms},
         {"batch.size", "2000"},           {"client.id", "frugal"},
         {"buffer.memory", "200000"},      {"reconnect.backoff.max.ms", "20"},
     };
-    kp_config *c;
+    kp_config *c = NULL;
     kp_err err = kp_config_create(&c);
 
     may_lack_memory(err);
@@ -226,6 +226,7 @@ static long live_with(const char *codec, long nth, bool from)
     ck_assert_ptr_nonnull(l);
     l->codec = codec;
     l->delivery_ms = from ? "400" : "5000";
+    l->block_ms = from ? "20" : "2000";
     if (from)
         kp__mem_fail_from(nth);
     else

@@ -7,8 +7,8 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/wire/record.h"
-#include "test/unit/accumulator_fixture.h"
 #include "test/support/main.h"
+#include "test/unit/accumulator_fixture.h"
 
 static void set_up(void)
 {
@@ -87,9 +87,8 @@ START_TEST(a_record_stands_in_the_batch_as_it_was_given)
                    .header_count = 2,
                    .flags = KP_HAS_TIMESTAMP,
                    .timestamp_ms = 1234};
-    kp_record late = {.topic = "orders",
-                      .flags = KP_HAS_TIMESTAMP,
-                      .timestamp_ms = 1200};
+    kp_record late = {
+        .topic = "orders", .flags = KP_HAS_TIMESTAMP, .timestamp_ms = 1200};
     uint8_t expected[64], *at;
     struct buf body;
     struct batch *b;
@@ -99,16 +98,15 @@ START_TEST(a_record_stands_in_the_batch_as_it_was_given)
     ck_assert_int_eq(append_record(&late, 0), KP_OK);
     b = drain_head(fixture_queue(0));
     at = kp__record_encode(expected, &r, kp__record_body_size(&r, 0, 0), 0, 0);
-    at = kp__record_encode(at, &late, kp__record_body_size(&late, -34, 1),
-                           -34, 1);
+    at = kp__record_encode(at, &late, kp__record_body_size(&late, -34, 1), -34,
+                           1);
     body_of(b, &body);
     ck_assert_uint_eq(body.size, (size_t)(at - expected));
     ck_assert_mem_eq(body.data, expected, body.size);
     ck_assert_int_eq(b->base_timestamp_ms, 1234);
     ck_assert_int_eq(b->max_timestamp_ms, 1234);
     ck_assert_uint_eq(b->record_count, 2);
-    ck_assert_uint_eq(b->max_record_size,
-                      kp__record_size(&r, 0, 0));
+    ck_assert_uint_eq(b->max_record_size, kp__record_size(&r, 0, 0));
     ck_assert_int_eq(b->base_sequence, -1);
     ck_assert_uint_eq(b->body_crc, kp__crc32c(0, body.data, body.size));
     ck_assert_uint_eq(b->wire_size, body.size);
@@ -137,10 +135,10 @@ static void check_encoding(size_t key_size, size_t value_size, int64_t delta)
     ck_assert_int_eq(append_record(&r, 0), KP_OK);
     b = drain_head(fixture_queue(0));
     ck_assert_uint_eq(b->record_count, 2);
-    at = kp__record_encode(at, &first, kp__record_body_size(&first, 0, 0), 0,
-                           0);
-    at = kp__record_encode(at, &r, kp__record_body_size(&r, delta, 1), delta,
-                           1);
+    at =
+        kp__record_encode(at, &first, kp__record_body_size(&first, 0, 0), 0, 0);
+    at =
+        kp__record_encode(at, &r, kp__record_body_size(&r, delta, 1), delta, 1);
     body_of(b, &body);
     ck_assert_uint_eq(body.size, (size_t)(at - expected));
     ck_assert_mem_eq(body.data, expected, body.size);
@@ -477,8 +475,7 @@ START_TEST(a_fifth_queue_begins_a_batch)
     for (int i = 0; i < 5; i++) {
         kp_report reports[16];
 
-        ck_assert_uint_eq(kp_cq_poll(cq[i], reports, 16, 0),
-                          i == 0 ? 5 : 1);
+        ck_assert_uint_eq(kp_cq_poll(cq[i], reports, 16, 0), i == 0 ? 5 : 1);
         kp_cq_destroy(cq[i]);
     }
 }
@@ -517,8 +514,7 @@ END_TEST
 START_TEST(a_sleeper_past_the_linger_is_woken)
 {
     fixture_start(1);
-    atomic_store(&f.bell.sleeps_until_ns,
-                 START_NS + f.settings.linger_ns + 1);
+    atomic_store(&f.bell.sleeps_until_ns, START_NS + f.settings.linger_ns + 1);
     ck_assert_int_eq(append_bytes(0, 10, 0), KP_OK);
     ck_assert_int_eq(atomic_load(&f.bell.sleeps_until_ns), 0);
 }
@@ -876,8 +872,7 @@ START_TEST(a_sticky_partition_without_weight_is_left_at_once)
     fixture_start(3);
     ck_assert_int_eq(append_bytes(0, 10, -1), KP_OK);
     first = sticky();
-    kp__topic_set_weights(f.topic, partitions, (const uint32_t[]){1, 1, 1},
-                          3);
+    kp__topic_set_weights(f.topic, partitions, (const uint32_t[]){1, 1, 1}, 3);
     ck_assert_int_eq(sticky(), first);
     partitions[0] = (first + 1) % 3;
     partitions[1] = (first + 2) % 3;
@@ -922,8 +917,8 @@ START_TEST(one_partition_is_always_chosen)
     fixture_start(1);
     kp__rng_seed(&rng, 1);
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(
-            kp__partitioner_next(kp__topic_view(f.topic), &rng), 0);
+        ck_assert_int_eq(kp__partitioner_next(kp__topic_view(f.topic), &rng),
+                         0);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How reports come: in which order, to whom first, what a callback may do, record
- * errors, completion queues, and memory given back before them. */
+/* How reports come: in which order, to whom first, what a callback may do,
+ * record errors, completion queues, and memory given back before them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,8 +53,8 @@ START_TEST(callback_before_future_of_a_split)
 }
 END_TEST
 
-/* S23: without one in flight, B2 is stored while B1 is still being retried: B2's
- * future is done at once, its callback waits for B1's. */
+/* S23: without one in flight, B2 is stored while B1 is still being retried:
+ * B2's future is done at once, its callback waits for B1's. */
 START_TEST(callbacks_in_order_futures_at_once)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -266,8 +266,8 @@ static struct world_record *send_keyed(struct world *w, const char *key)
                                 .flags = WORLD_FUTURE | WORLD_CALLBACK});
 }
 
-/* S49, P9: several are named: each of them is invalid, the others were only in bad
- * company and may be sent again as they are. */
+/* S49, P9: several are named: each of them is invalid, the others were only
+ * in bad company and may be sent again as they are. */
 START_TEST(several_records_to_blame)
 {
     struct world *w = strict_topic();
@@ -397,8 +397,8 @@ START_TEST(queue_in_order)
 }
 END_TEST
 
-/* Reports not polled are kept, and are part of buffer.memory; they come, in pieces
- * of any size, later. */
+/* Reports not polled are kept, and are part of buffer.memory; they come, in
+ * pieces of any size, later. */
 START_TEST(queue_polled_late)
 {
     struct world *w = world_begin(&(struct world_options){

@@ -177,8 +177,8 @@ START_TEST(illegal_names)
 }
 END_TEST
 
-/* K5: a partition that the topic does not have: waited for, and found if it comes
- * in time. */
+/* K5: a partition that the topic does not have: waited for, and found if it
+ * comes in time. */
 START_TEST(partition_out_of_range)
 {
     struct world *w = world_begin(&(struct world_options){

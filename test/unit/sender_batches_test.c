@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What goes into which batch and request, and when: linger, full batches, the size
- * of requests and their rotation, retries and backoff, acks, throttling, and how
- * often the I/O thread wakes. */
+/* What goes into which batch and request, and when: linger, full batches,
+ * the size of requests and their rotation, retries and backoff, acks,
+ * throttling, and how often the I/O thread wakes. */
 #include <stdio.h>
 
 #include "include/kp/errors.h"
@@ -63,8 +63,8 @@ START_TEST(each_partition_lingers_for_itself)
 }
 END_TEST
 
-/* A7, A8, A15: a record that does not fit sends the full batch at once, in order;
- * the new one lingers. */
+/* A7, A8, A15: a record that does not fit sends the full batch at once, in
+ * order; the new one lingers. */
 START_TEST(a_full_batch_does_not_linger)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -180,8 +180,8 @@ START_TEST(requests_rotate)
 }
 END_TEST
 
-/* A4, A5, A16, A30: a partition that backs off is passed over, and comes when it
- * is time. */
+/* A4, A5, A16, A30: a partition that backs off is passed over, and comes
+ * when it is time. */
 START_TEST(a_partition_that_backs_off_is_passed_over)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -210,7 +210,8 @@ START_TEST(a_partition_that_backs_off_is_passed_over)
 }
 END_TEST
 
-/* A17, A18, A34: 100, 200, 400, 800, 1000, 1000 ms, each give or take a fifth. */
+/* A17, A18, A34: 100, 200, 400, 800, 1000, 1000 ms, each give or take a
+ * fifth. */
 START_TEST(backoff_grows)
 {
     static const int64_t wait_ms[] = {100, 200, 400, 800, 1000, 1000};
@@ -547,8 +548,8 @@ START_TEST(idle_with_a_dead_broker)
     world_run_ms(w, 10000);
     turns = world_turns(w);
     world_run_ms(w, 60000);
-    /* two nodes (one by bootstrap address), an attempt a second each at most, two or
-     * three turns each */
+    /* two nodes (one by bootstrap address), an attempt a second each at
+     * most, two or three turns each */
     ck_assert_uint_le(world_turns(w) - turns, 60 * 2 * 4);
     ck_assert(!r->reported);
     world_settle(w);
@@ -576,7 +577,8 @@ START_TEST(idle_with_a_request_in_flight)
 }
 END_TEST
 
-/* A steady stream costs a few turns a request, whatever the number of records. */
+/* A steady stream costs a few turns a request, whatever the number of
+ * records. */
 START_TEST(turns_per_request)
 {
     struct world *w = world_begin(&(struct world_options){

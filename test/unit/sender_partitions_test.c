@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where records without a partition go: to leaders that answer, in whole batches;
- * new partitions; topics long unused; connections long idle. */
+/* Where records without a partition go: to leaders that answer, in whole
+ * batches; new partitions; topics long unused; connections long idle. */
 #include <stdio.h>
 
 #include "include/kp/errors.h"
@@ -110,6 +110,46 @@ START_TEST(not_to_a_leader_that_is_stuck)
 }
 END_TEST
 
+/* KIP-1123: leaders in our own rack, as long as there are any. */
+START_TEST(leaders_in_our_rack)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2,
+        .partitions = 4,
+        .replication = 2,
+        .no_wait = true,
+        .settings = WORLD_SETTINGS(
+            "linger.ms", "0", "batch.size", "500", "client.rack", "b",
+            "partitioner.rack.aware", "true", "metadata.max.age.ms", "2000")});
+
+    kb_node_rack(world_cluster(w), 1, "a");
+    kb_node_rack(world_cluster(w), 2, "b");
+    (void)send_any(w, 10);
+    world_settle(w);
+    world_run_ms(w, 3000);
+    for (int i = 0; i < 100; i++) {
+        struct world_record *r = send_any(w, 100);
+
+        world_run_ms(w, 15);
+        ck_assert_int_eq(r->report.err, KP_OK);
+        ck_assert_int_eq(kb_leader(world_cluster(w), "t",
+                                   r->report.partition),
+                         2);
+    }
+    for (int32_t p = 0; p < 4; p++)
+        (void)kb_leader_move(world_cluster(w), "t", p, 1, false,
+                             world_now_ns(w));
+    world_run_ms(w, 5000);
+    for (int i = 0; i < 20; i++)
+        (void)send_any(w, 100);
+    world_settle(w);
+    ck_assert_int_eq(
+        world_record(w, world_record_count(w) - 1)->report.err, KP_OK);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* A40: the longer the queue, the fewer. */
 START_TEST(fewer_to_long_queues)
 {
@@ -164,8 +204,8 @@ START_TEST(new_partitions)
 }
 END_TEST
 
-/* S8: a topic not used for metadata.max.idle.ms is not asked about any more; a send
- * to it works all the same, though its leader has moved. */
+/* S8: a topic not used for metadata.max.idle.ms is not asked about any more;
+ * a send to it works all the same, though its leader has moved. */
 START_TEST(a_topic_long_unused)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -260,6 +300,7 @@ static Suite *sender_partitions_suite(void)
     tcase_add_test(t, a_batch_to_each_in_turn);
     tcase_add_test(t, not_to_partitions_without_a_leader);
     tcase_add_test(t, not_to_a_leader_that_is_stuck);
+    tcase_add_test(t, leaders_in_our_rack);
     tcase_add_test(t, fewer_to_long_queues);
     tcase_add_test(t, new_partitions);
     tcase_add_test(t, a_topic_long_unused);

@@ -135,8 +135,8 @@ START_TEST(each_posters_ops_arrive_in_its_order)
 
     kp__ops_init(&shared_ops);
     for (intptr_t i = 0; i < POSTERS; i++)
-        ck_assert_int_eq(
-            pthread_create(&threads[i], NULL, post_ops, (void *)i), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, post_ops, (void *)i),
+                         0);
     while (total < POSTERS * POSTS) {
         struct op *op = kp__ops_take(&shared_ops);
 

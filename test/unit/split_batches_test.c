@@ -129,8 +129,8 @@ START_TEST(one_of_them_is_too_large)
 }
 END_TEST
 
-/* The first of the batch is the one: its numbers are gone, the others get new ones
- * under the next epoch. */
+/* The first of the batch is the one: its numbers are gone, the others get
+ * new ones under the next epoch. */
 START_TEST(the_first_is_too_large)
 {
     struct world *w = begin(_i, "true");
@@ -196,7 +196,8 @@ START_TEST(a_half_is_lost_and_retried)
 }
 END_TEST
 
-/* ... and too large at its second attempt: the half fails, the other does not. */
+/* ... and too large at its second attempt: the half fails, the other does
+ * not. */
 START_TEST(a_half_is_maybe_and_then_too_large)
 {
     struct world *w = begin(_i, "true");
@@ -268,8 +269,8 @@ START_TEST(one_half_on_the_wire_at_the_deadline)
 }
 END_TEST
 
-/* Two partitions at once: there is room for one split at a time, and the other one
- * waits without hammering the broker. */
+/* Two partitions at once: there is room for one split at a time, and the
+ * other one waits without hammering the broker. */
 START_TEST(two_at_once)
 {
     struct world *w = begin(_i, "true");
@@ -285,15 +286,16 @@ START_TEST(two_at_once)
         world_expect(world_record(w, b->id + (uint32_t)i), KP_OK, KP_OK,
                      KP_STORED_YES, i);
     }
-    /* 31 each, and a few more of the second while the first is in pieces: one in
-     * 8 ms at most, and the whole takes some 100 ms */
+    /* 31 each, and a few more of the second while the first is in pieces:
+     * one in 8 ms at most, and the whole takes some 100 ms */
     ck_assert_uint_lt(world_attempts(w), 31 + 31 + 20);
     world_check(w);
     world_end(w);
 }
 END_TEST
 
-/* ... however long that takes: it is asked again after each backoff, no sooner. */
+/* ... however long that takes: it is asked again after each backoff, no
+ * sooner. */
 START_TEST(waiting_for_a_split_backs_off)
 {
     struct world *w = begin(_i, "true");
@@ -341,7 +343,8 @@ START_TEST(what_is_sent_meanwhile_stays_behind)
 }
 END_TEST
 
-/* Several batches of the partition are on the wire when the first is too large. */
+/* Several batches of the partition are on the wire when the first is too
+ * large. */
 START_TEST(with_others_on_the_wire)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -376,7 +379,8 @@ START_TEST(without_numbers)
 }
 END_TEST
 
-/* A batch that shrinks well is cut by what it is raw, and told apart all the same. */
+/* A batch that shrinks well is cut by what it is raw, and told apart all the
+ * same. */
 START_TEST(compressible)
 {
     struct world *w = begin(_i, "true");

@@ -28,7 +28,11 @@ static void tear_down(void)
 
 static struct topic *publish(const char *name, int32_t count)
 {
-    return kp__topics_publish(topics, name, strlen(name), count);
+    struct topic *t = kp__topics_publish(topics, name, strlen(name), count);
+
+    if (t != NULL && count > 0)
+        kp__topics_announce(topics, t);
+    return t;
 }
 
 static struct topic *find(const char *name)
@@ -40,9 +44,8 @@ static struct topic_wait *want(const char *name, int64_t now_ns, bool *post)
 {
     struct topic_wait *w = NULL;
 
-    ck_assert_int_eq(kp__topics_want(topics, name, strlen(name), now_ns, &w,
-                                     post),
-                     KP_OK);
+    ck_assert_int_eq(
+        kp__topics_want(topics, name, strlen(name), now_ns, &w, post), KP_OK);
     ck_assert_ptr_nonnull(w);
     return w;
 }
@@ -166,8 +169,8 @@ START_TEST(the_table_has_an_end)
             ck_abort_msg("topic %u", i);
     }
     ck_assert_ptr_null(publish("one-more", 1));
-    ck_assert_int_eq(
-        kp__topics_want(topics, "one-more", 8, 0, &w, &post), KP_ETOPIC);
+    ck_assert_int_eq(kp__topics_want(topics, "one-more", 8, 0, &w, &post),
+                     KP_ETOPIC);
     ck_assert_ptr_nonnull(find("t99999"));
     ck_assert_ptr_nonnull(publish("t99999", 2)); /* growing is no new topic */
 }
@@ -374,8 +377,7 @@ START_TEST(readers_need_no_lock)
     atomic_store(&stop, false);
     atomic_store(&published, 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(pthread_create(&readers[i], NULL, read_all, NULL),
-                         0);
+        ck_assert_int_eq(pthread_create(&readers[i], NULL, read_all, NULL), 0);
     for (uint32_t i = 0; i < 2000; i++) {
         (void)snprintf(name, sizeof(name), "topic-%u", i);
         ck_assert_ptr_nonnull(publish(name, 1));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each answer to a Produce request means for the record: its err, its cause,
- * whether it is in the log, how often it is tried, and that the log agrees. */
+/* What each answer to a Produce request means for the record: its err, its
+ * cause, whether it is in the log, how often it is tried, and that the log
+ * agrees. */
 #include <stdio.h>
 
 #include "include/kp/errors.h"
@@ -137,8 +138,8 @@ START_TEST(retriable_then_stored)
 }
 END_TEST
 
-/* Stored by the first attempt, which got an error for an answer: the second one is
- * the duplicate that the broker remembers, with its offset. */
+/* Stored by the first attempt, which got an error for an answer: the second
+ * one is the duplicate that the broker remembers, with its offset. */
 START_TEST(appended_then_error_is_stored_once)
 {
     struct world *w = world_begin(
@@ -156,8 +157,8 @@ START_TEST(appended_then_error_is_stored_once)
 }
 END_TEST
 
-/* Never anything else until the deadline: the cause tells, the certainty is that
- * of the table. */
+/* Never anything else until the deadline: the cause tells, the certainty is
+ * that of the table. */
 START_TEST(retriable_until_the_deadline)
 {
     struct world *w = world_begin(
@@ -173,7 +174,8 @@ START_TEST(retriable_until_the_deadline)
     ck_assert_int_eq(r->reported_ns - r->returned_ns, 3000 * KP_NS_PER_MS);
     ck_assert_uint_gt(world_attempts(w), 50);
     same_numbers(w, world_attempts(w));
-    /* the backoff is 10 ms, give or take a fifth, and each attempt takes 2 ms */
+    /* the backoff is 10 ms, give or take a fifth, and each attempt takes 2
+     * ms */
     ck_assert_uint_lt(world_attempts(w), 3000 / 9);
     world_rule_remove(w, -1);
     r = world_send(w, 0);
@@ -191,8 +193,8 @@ END_TEST
 static const int16_t refusals[] = {10, 17, 18, 21, 29, 32, 42, 43, 76, 87};
 #define REFUSALS ((int)(sizeof(refusals) / sizeof(refusals[0])))
 
-/* A refusal of what was proven not stored is a NO at once; its numbers are gone, so
- * the partition goes on under the next epoch. */
+/* A refusal of what was proven not stored is a NO at once; its numbers are
+ * gone, so the partition goes on under the next epoch. */
 START_TEST(refused)
 {
     struct world *w = world_begin(
@@ -269,8 +271,8 @@ END_TEST
 static const int16_t fatal[] = {31, 35, 53, 90};
 #define FATAL ((int)(sizeof(fatal) / sizeof(fatal[0])))
 
-/* S39, S40, S42: everything ends with the code; what was sent may be stored, what
- * was not is not, and every later call says why. */
+/* S39, S40, S42: everything ends with the code; what was sent may be stored,
+ * what was not is not, and every later call says why. */
 START_TEST(fatal_ends_all)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -308,6 +310,86 @@ START_TEST(fatal_ends_all)
     world_run_ms(w, 1000); /* the late answer changes nothing */
     world_expect(sent, fatal[_i], KP_OK, KP_STORED_MAYBE, -1);
     world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* 9.6: without a poller the I/O thread cannot go on: all ends, and close works. */
+START_TEST(poller_fails)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *sent, *queued, *late;
+    struct world_call *c;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    (void)world_rule(w, "api=produce count=1 answer_ms=500");
+    sent = world_send(w, 0);
+    world_run_ms(w, 5);
+    world_break_poller(w, 1);
+    queued = world_send(w, 0);
+    world_run_ms(w, 5);
+    world_expect(sent, KP_ECONNECT, KP_OK, KP_STORED_MAYBE, -1);
+    world_expect(queued, KP_ECONNECT, KP_OK, KP_STORED_NO, -1);
+    late = world_send(w, 0);
+    ck_assert_int_eq(late->refused, KP_ECONNECT);
+    c = world_close(w, 1000);
+    world_settle(w);
+    ck_assert_int_eq(c->err, KP_OK);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* A31, S42: a broker that is too old for record batches. */
+START_TEST(too_old_for_batches)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .no_wait = true,
+        .settings = WORLD_SETTINGS(FAST, SHORT, "max.block.ms", "2000",
+                                   "enable.idempotence", "false")});
+    struct world_record *r;
+    kp_error error;
+
+    kb_node_versions(world_cluster(w), 1, 0, 0, 2);
+    r = world_send(w, 0);
+    world_settle(w);
+    if (r->state == WORLD_TAKEN)
+        ck_assert_int_eq(r->report.stored, KP_STORED_NO);
+    ck_assert_int_eq(kp_status(world_producer(w), NULL, &error), KP_ENOTSUP);
+    ck_assert_uint_eq(world_attempts(w), 0);
+    world_end(w);
+}
+END_TEST
+
+/* The first one counts: what comes later does not change what calls say. */
+START_TEST(fatal_once)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2, .partitions = 2, .settings = WORLD_SETTINGS(FAST)});
+    struct world_record *a, *b, *late;
+    kp_error error;
+
+    (void)world_send(w, 0);
+    (void)world_send(w, 1);
+    world_settle(w);
+    (void)world_rule(w, "api=produce partition=1 count=1 error=31 "
+                        "answer_ms=300");
+    (void)world_rule(w, "api=produce partition=0 count=1 error=47");
+    (void)world_rule(w, "api=init-producer-id count=1 answer_ms=500 error=53");
+    b = world_send(w, 1);
+    world_run_ms(w, 10);
+    a = world_send(w, 0);
+    world_run_ms(w, 1000);
+    ck_assert_int_eq(kb_requests(world_cluster(w), -1, 22), 2);
+    world_expect(a, KP_CLUSTER_AUTHORIZATION_FAILED,
+                 KP_INVALID_PRODUCER_EPOCH, KP_STORED_NO, -1);
+    world_expect(b, KP_CLUSTER_AUTHORIZATION_FAILED, KP_OK, KP_STORED_NO, -1);
+    late = world_send(w, 0);
+    ck_assert_int_eq(late->refused, KP_CLUSTER_AUTHORIZATION_FAILED);
+    ck_assert_int_eq(kp_status(world_producer(w), NULL, &error),
+                     KP_CLUSTER_AUTHORIZATION_FAILED);
     world_end(w);
 }
 END_TEST
@@ -383,6 +465,41 @@ START_TEST(spoilt_answer_without_retries)
 }
 END_TEST
 
+/* Whatever bit of the answer is wrong: one report, and the client goes on. */
+#define STRIPES 8
+#define BITS 2400
+
+START_TEST(any_bit_of_the_answer)
+{
+    char line[80];
+
+    for (int bit = _i % STRIPES; bit < BITS; bit += STRIPES) {
+        struct world *w = world_begin(&(struct world_options){
+            .settings = WORLD_SETTINGS(FAST, "request.timeout.ms", "100",
+                                       "delivery.timeout.ms", "400")});
+        struct world_record *r;
+
+        if (_i >= STRIPES) /* an answer with errors of single records */
+            ck_assert(kb_topic_set(world_cluster(w), "t", "cleanup.policy",
+                                   "compact"));
+        (void)snprintf(line, sizeof(line),
+                       "api=produce count=1 answer=flip at=%d", bit);
+        (void)world_rule(w, line);
+        r = world_send_many(w, 0, 3, 0);
+        world_settle(w);
+        for (uint32_t i = 0; i < 3; i++)
+            ck_assert_uint_eq(world_record(w, r->id + i)->callbacks, 1);
+        ck_assert(kb_topic_set(world_cluster(w), "t", "cleanup.policy",
+                               "delete"));
+        r = world_send(w, 0);
+        world_settle(w);
+        if (r->state == WORLD_TAKEN)
+            ck_assert(r->reported);
+        world_end(w);
+    }
+}
+END_TEST
+
 /* Answers with too much in them: told twice, or about a stranger. */
 START_TEST(more_than_was_asked)
 {
@@ -417,6 +534,10 @@ static Suite *verdict_codes_suite(void)
     tcase_add_loop_test(t, refused_after_a_lost_answer, 0, REFUSALS);
     tcase_add_test(t, corrupt_three_times);
     tcase_add_loop_test(t, fatal_ends_all, 0, FATAL);
+    tcase_add_test(t, fatal_once);
+    tcase_add_test(t, poller_fails);
+    tcase_add_test(t, too_old_for_batches);
+    tcase_add_loop_test(t, any_bit_of_the_answer, 0, 2 * STRIPES);
     tcase_add_test(t, omitted_partition_is_maybe);
     tcase_add_loop_test(t, spoilt_answer, 0, SPOILT);
     tcase_add_loop_test(t, spoilt_answer_without_retries, 0, SPOILT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answers that only mean something with identities (45, 46, 47, 59), each
- * with nothing known against the batch and with an attempt whose answer was lost;
- * deadlines of what was and was not sent; answers after the deadline. */
+/* The answers that only mean something with identities (45, 46, 47, 59),
+ * each with nothing known against the batch and with an attempt whose answer
+ * was lost; deadlines of what was and was not sent; answers after the
+ * deadline. */
 #include <stdio.h>
 #include <string.h>
 
@@ -139,8 +140,8 @@ START_TEST(duplicate_of_a_maybe)
 }
 END_TEST
 
-/* A duplicate of what was sent once: not ours, so MAYBE, and that identity is not
- * to be trusted any more. */
+/* A duplicate of what was sent once: not ours, so MAYBE, and that identity
+ * is not to be trusted any more. */
 START_TEST(duplicate_of_a_first_attempt)
 {
     struct world *w = begin();
@@ -281,9 +282,9 @@ START_TEST(deadline_after_refusals)
 }
 END_TEST
 
-/* S73, S25: the answer comes after the record's deadline but within the request's
- * time.  Nothing new goes before it is known; then the numbers go on, and no new epoch
- * is needed. */
+/* S73, S25: the answer comes after the record's deadline but within the
+ * request's time.  Nothing new goes before it is known; then the numbers go
+ * on, and no new epoch is needed. */
 START_TEST(late_answer_in_time_for_the_request)
 {
     struct world *w = begin();
@@ -368,8 +369,8 @@ START_TEST(error_after_the_deadline)
 }
 END_TEST
 
-/* S48, the other way round: an answer that had come counts, however late the I/O
- * thread gets to read it. */
+/* S48, the other way round: an answer that had come counts, however late the
+ * I/O thread gets to read it. */
 START_TEST(answer_that_had_come_beats_the_deadline)
 {
     struct world *w = begin();
@@ -389,8 +390,8 @@ START_TEST(answer_that_had_come_beats_the_deadline)
 }
 END_TEST
 
-/* A frame that the transport did not take to its last byte was never acted upon:
- * NO, even though most of it had left. */
+/* A frame that the transport did not take to its last byte was never acted
+ * upon: NO, even though most of it had left. */
 START_TEST(cut_before_the_last_byte)
 {
     struct world *w = world_begin(&(struct world_options){

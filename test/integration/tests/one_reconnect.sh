@@ -26,10 +26,11 @@ for batch in 16384 0; do
     done
 done
 
-# in_log FILE: "NAME SEQUENCE", the last of each sender
+# in_log FILE: "NAME SEQUENCE", the last of each sender.  From the segments: a
+# consumer might chase the end of a log that grows.
 in_log() {
-    must read_kcat again "$T/again.kcat"
-    grep -a -o '[a-z]*-[0-9]*-[a-z]*:0:[0-9]*:' "$T/again.kcat" |
+    cat "$CLUSTER"/n1/data/again-*/*.log |
+        grep -a -o '[a-z]*-[0-9]*-[a-z]*:0:[0-9]*:' |
         awk -F: '$3 > last[$1] { last[$1] = $3 }
             END { for (n in last) print n, last[n] }' | sort >"$1"
 }
