@@ -14,11 +14,11 @@
 
 static void connect_failed(struct node *n, int sys_errno)
 {
-    char text[ADDRESS_TEXT_SIZE];
+    char text[ADDRESS_TEXT_SIZE], why[SYSTEM_TEXT_SIZE];
 
     kp__address_text(&n->current, text);
-    kp__node_fail_text(n, KP_ECONNECT, "%.100s: %s: %s", n->name, text,
-                       strerror(sys_errno));
+    kp__system_error_text(sys_errno, why, sizeof why);
+    kp__node_fail_text(n, KP_ECONNECT, "%.100s: %s: %s", n->name, text, why);
 }
 
 /* False: this address cannot be tried at all now; n->error says why. */

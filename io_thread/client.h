@@ -17,6 +17,7 @@
 #include "io_thread/network_client.h"
 #include "lib/base/map.h"
 #include "lib/base/rand.h"
+#include "lib/base/system_error.h"
 #include "lib/wire/frame.h"
 
 #define FRAME_MAX (100 * 1024 * 1024)       /* of an answer */
@@ -37,6 +38,8 @@ enum connection_state {
     CONNECTION_HANDSHAKE,  /* ApiVersions is on its way */
     CONNECTION_READY
 };
+
+#define SYSTEM_TEXT_SIZE 128 /* for the words of an errno value */
 
 /* Why a connection is to end when nothing runs on it any more; a callback may
  * ask for it in the middle of reading, so it is done in kp__client_timers. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* complete.c - deciding the fate of batches.  I/O thread.
  *
- * Invariant: a batch is completed once; completing says nothing about its memory,
- * which goes back when nobody can touch the bytes any more. */
+ * Invariant: a batch is completed once; completing says nothing about its
+ * memory, which goes back when nobody can touch the bytes any more. */
 #include "io_thread/sender.h"
 
 void kp__register(struct io_thread *io, struct sender_partition *sp,
@@ -51,8 +51,8 @@ static void queue_report(struct io_thread *io, struct sender_partition *sp)
         kp__list_push_back(&io->to_report, &sp->report_link);
 }
 
-/* The outcome of those in [first, end) that have none of their own yet.  False: no
- * memory for some of it. */
+/* The outcome of those in [first, end) that have none of their own yet.  False:
+ * no memory for some of it. */
 static bool complete_rest(struct batch_result *r, uint32_t first,
                           uint32_t end, const struct outcome *o,
                           const char *text)
@@ -78,8 +78,8 @@ static bool complete_rest(struct batch_result *r, uint32_t first,
            all;
 }
 
-/* The whole's own outcome speaks of the parts that there was no memory for: of all
- * of them together, so it says no more than is true of each. */
+/* The whole's own outcome speaks of the parts that there was no memory for: of
+ * all of them together, so it says no more than is true of each. */
 static void complete_lost(struct batch *origin, const struct outcome *o)
 {
     struct outcome *whole = &origin->result->outcome;

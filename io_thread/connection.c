@@ -204,8 +204,8 @@ static void drop_transport(struct node *n)
         kp__metrics_record(c->metrics, SENSOR_CONNECTIONS_CLOSED, 1, c->now_ns);
     }
     c->env.poller->remove(c->poller, t, c->env.transport);
-    /* First forgotten, then closed: the child of a fork in between must not close
-     * whatever has that number by then. */
+    /* First forgotten, then closed: the child of a fork in between must not
+     * close whatever has that number by then. */
     n->transport = NULL;
     c->env.transport->close(t);
     n->watched = 0;
@@ -336,6 +336,7 @@ static void serve_doomed(struct node *n, uint32_t *answers)
     struct network_client *c = n->client;
     bool had_requests = n->request_count > 0;
     uint32_t generation = n->generation;
+    char why[SYSTEM_TEXT_SIZE];
 
     switch (n->doom) {
     case DOOM_NONE:
@@ -355,8 +356,9 @@ static void serve_doomed(struct node *n, uint32_t *answers)
         kp__stream_read(n, answers);
         if (n->generation != generation)
             break;
+        kp__system_error_text(n->write_errno, why, sizeof why);
         kp__node_fail_text(n, KP_EDISCONNECT, "%.100s: cannot send: %s",
-                           n->name, strerror(n->write_errno));
+                           n->name, why);
         kp__connection_lost(n, REQUEST_DISCONNECTED);
         break;
     }

@@ -65,8 +65,8 @@ struct poller_ops {
     void *arg;
 };
 
-/* Name look-up; the system's is lib/helper/resolve.  What a struct resolve holds
- * is the resolver's own affair. */
+/* Name look-up; the system's is lib/helper/resolve.  What a struct resolve
+ * holds is the resolver's own affair. */
 struct resolver_ops {
     /* Begin; the wake-up is set when it is done.  NULL: no memory or thread. */
     struct resolve *(*begin)(void *arg, const char *host, uint16_t port,

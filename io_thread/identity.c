@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* identity.c - the producer id, and the stamping of batches with it.  I/O thread.
+/* identity.c - the producer id, and the stamping of batches with it.  I/O
+ * thread.
  *
  * Each partition has an epoch of its own (brokers keep producer state per
  * partition, KIP-360), so one partition's trouble is never another's.  Java:
- * TransactionManager without transactions; docs/decisions/ lists the differences. */
+ * TransactionManager without transactions; docs/decisions/ lists the
+ * differences. */
 #include "io_thread/sender.h"
 
 #include "io_thread/backoff.h"
@@ -23,8 +25,7 @@ static void adopt_topic(void *arg, struct topic *t)
         /* Those that use an older id keep it: it is as good as it was. */
         if (sp != NULL && sp->ledger.count == 0 &&
             (sp->ledger.producer_id < 0 || sp->ledger.new_id))
-            kp__ledger_adopt(&sp->ledger, io->producer_id,
-                             io->producer_epoch);
+            kp__ledger_adopt(&sp->ledger, io->producer_id, io->producer_epoch);
     }
 }
 
@@ -85,10 +86,8 @@ static void id_done(void *arg, struct request *r, enum request_end end,
                   "enable.idempotence=false");
     } else if (end != REQUEST_ANSWERED) {
         id_failed(io, err);
-    } else if (!kp__schema_decode(api->response, body, &io->answers,
-                                  r->version,
-                                  kp__api_flexible(api, r->version),
-                                  &answer)) {
+    } else if (!kp__schema_decode(api->response, body, &io->answers, r->version,
+                                  kp__api_flexible(api, r->version), &answer)) {
         id_failed(io, KP_EPROTO);
     } else {
         kp__client_throttle(io->client, r, answer.throttle_time_ms);
@@ -149,8 +148,7 @@ void kp__id_run(struct io_thread *io)
 
 int64_t kp__id_next_timer(const struct io_thread *io)
 {
-    if (!io->id_wanted || io->id_requested ||
-        io->id_retry_at_ns <= io->now_ns)
+    if (!io->id_wanted || io->id_requested || io->id_retry_at_ns <= io->now_ns)
         return KP_NEVER; /* node_ready brings us on */
     return io->id_retry_at_ns;
 }
@@ -179,8 +177,7 @@ static void bump(struct io_thread *io, struct sender_partition *sp)
     }
     kp__log(io->p->log, KP_LOG_INFO, "idempotence",
             "%s [%d] goes on under producer epoch %d",
-            sp->queue->topic->name->text, (int)sp->queue->partition,
-            l->epoch);
+            sp->queue->topic->name->text, (int)sp->queue->partition, l->epoch);
 }
 
 void kp__identity_settle(struct io_thread *io, struct sender_partition *sp)
@@ -238,8 +235,7 @@ static void give_numbers(struct sender_partition *sp, struct batch *b)
     if (b->base_sequence < 0) {
         b->producer_id = l->producer_id;
         b->producer_epoch = l->epoch;
-        b->base_sequence =
-            kp__ledger_stamp(l, b, (int32_t)b->record_count);
+        b->base_sequence = kp__ledger_stamp(l, b, (int32_t)b->record_count);
         return;
     }
     e = kp__ledger_find(l, b);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* io_thread.c - the one thread: its state, its turn, its sleep.
  *
- * kp__io_thread_run_once is a function of the state and the time it is given; time,
- * chance, sockets and names come through io_env, so a test can be the world.
- * Java: Sender.runOnce, KafkaProducer's ioThread. */
+ * kp__io_thread_run_once is a function of the state and the time it is given;
+ * time, chance, sockets and names come through io_env, so a test can be the
+ * world. Java: Sender.runOnce, KafkaProducer's ioThread. */
 #include "io_thread/sender.h"
 
 #include "lib/base/error.h"
@@ -49,8 +49,8 @@ static void metadata_updated(void *arg)
 {
     struct io_thread *io = arg;
 
-    /* Leaders that are new have said so; one that there was no memory for then is
-     * looked for again. */
+    /* Leaders that are new have said so; one that there was no memory for then
+     * is looked for again. */
     kp__plan_all(io, STANDS_NO_LEADER);
     io->progressed = true;
 }
@@ -156,8 +156,8 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
     return KP_OK;
 }
 
-/* Whose I/O thread this one is.  The state itself cannot be asked: another closer
- * may be freeing it. */
+/* Whose I/O thread this one is.  The state itself cannot be asked: another
+ * closer may be freeing it. */
 static _Thread_local const struct kp_producer *mine;
 
 void kp__io_thread_become(const struct kp_producer *p)
@@ -268,9 +268,6 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
 {
     io->now_ns = now_ns;
     io->progressed = false;
-    /* seq_cst: before the drain list is taken, so that a flush that finds the list
-     * empty finds us busy. */
-    atomic_store(&io->p->busy, 1);
     kp__serve_ops(io);
     judge(io);
     plan(io);
@@ -300,8 +297,8 @@ static int64_t heap_at(const struct heap *h)
     return n != NULL ? n->at_ns : KP_NEVER;
 }
 
-/* Is there anything that another turn could do at once?  Asked only after progress:
- * else we would spin. */
+/* Is there anything that another turn could do at once?  Asked only after
+ * progress: else we would spin. */
 static bool work_left(const struct io_thread *io)
 {
     const struct list *nodes = &io->nodes_with_data;
@@ -358,8 +355,8 @@ void kp__io_thread_wait(struct io_thread *io)
     int n;
 
     if (until_ns > began_ns) {
-        /* seq_cst: stored before the last look; a sender pushes before it loads.
-         * So either we see its push or it sees that we sleep. */
+        /* seq_cst: stored before the last look; a sender pushes before it
+         * loads. So either we see its push or it sees that we sleep. */
         atomic_store(&bell->sleeps_until_ns, until_ns);
         if (!kp__drain_empty(&io->p->accumulator) ||
             !kp__ops_empty(&io->p->ops))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ledger.h - the identities of one partition's batches, and what became of them.
+/* ledger.h - the identities of one partition's batches, and what became of
+ * them.
  *
- * Each stamped batch has an entry by value, which outlives it: a batch whose time
- * is up is reported and its memory goes, but its numbers stay unresolved until a
- * late answer, or until a new epoch makes them impossible.  Pure: no queues, no
- * wires.  Java: TxnPartitionMap, TransactionManager's sequence half; differs from
- * it on purpose, see docs/decisions/.
+ * Each stamped batch has an entry by value, which outlives it: a batch whose
+ * time is up is reported and its memory goes, but its numbers stay unresolved
+ * until a late answer, or until a new epoch makes them impossible.  Pure: no
+ * queues, no wires.  Java: TxnPartitionMap, TransactionManager's sequence half;
+ * differs from it on purpose, see docs/decisions/.
  *
  * A sequence number of a (producer id, epoch) names one record, for ever. */
 #ifndef KP_IO_LEDGER_H
@@ -54,8 +55,8 @@ struct ledger_entry *kp__ledger_find(struct ledger *l, const struct batch *b);
 /* By number, for an answer to a batch that is gone. */
 struct ledger_entry *kp__ledger_find_first(struct ledger *l, int32_t first);
 void kp__ledger_remove(struct ledger *l, struct ledger_entry *e);
-/* Everything before e is settled for good: nothing before it is on a wire or has
- * a batch that may be sent again. */
+/* Everything before e is settled for good: nothing before it is on a wire or
+ * has a batch that may be sent again. */
 bool kp__ledger_is_head(const struct ledger *l, const struct ledger_entry *e);
 /* The batch of e was refused for being too large and is proven not stored:
  * replace it by two with the same numbers.  False: no room. */
@@ -65,15 +66,16 @@ bool kp__ledger_split(struct ledger *l, struct ledger_entry *e,
 
 /* An error or a new leader: pipelining starts again from one. */
 void kp__ledger_unproven(struct ledger *l);
-/* Settle what can be settled by thought alone: entries without a batch and off the
- * wire, when nothing behind them has a batch, call for a bump. */
+/* Settle what can be settled by thought alone: entries without a batch and off
+ * the wire, when nothing behind them has a batch, call for a bump. */
 void kp__ledger_settle(struct ledger *l);
-/* True when a wanted bump may happen now: nothing is on a wire, and no batch that
- * may be in the log still stands before the first that is proven not to be. */
+/* True when a wanted bump may happen now: nothing is on a wire, and no batch
+ * that may be in the log still stands before the first that is proven not to
+ * be. */
 bool kp__ledger_can_bump(const struct ledger *l);
-/* The next epoch from sequence 0; every entry goes (the caller takes the numbers
- * off the batches, which are stamped anew).  False: the epoch is used up
- * (32,767): a new id is needed. */
+/* The next epoch from sequence 0; every entry goes (the caller takes the
+ * numbers off the batches, which are stamped anew).  False: the epoch is used
+ * up (32,767): a new id is needed. */
 bool kp__ledger_bump(struct ledger *l);
 /* a + n modulo 2^31, as sequence numbers wrap. */
 int32_t kp__sequence_add(int32_t a, int32_t n);

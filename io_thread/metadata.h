@@ -49,7 +49,8 @@ void kp__metadata_stale(struct metadata *m, int64_t now_ns);
 void kp__metadata_hint(struct metadata *m, struct partition_queue *q,
                        int32_t leader_id, int32_t leader_epoch,
                        const struct node_endpoint *endpoint);
-/* Who leads q's partition as far as is known, and in which epoch; NULL: nobody. */
+/* Who leads q's partition as far as is known, and in which epoch; NULL: nobody.
+ * */
 struct node *kp__metadata_leader(const struct partition_queue *q,
                                  int32_t *epoch);
 /* The topic's id, zero if unknown (Produce 13 needs it). */

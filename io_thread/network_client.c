@@ -107,8 +107,8 @@ void kp__client_destroy(struct network_client *c)
 
 void kp__client_abandon(struct network_client *c)
 {
-    /* Lists and maps may have been half changed by a thread that is not here; the
-     * table of nodes and each node's transport never are (make_room,
+    /* Lists and maps may have been half changed by a thread that is not here;
+     * the table of nodes and each node's transport never are (make_room,
      * drop_transport). */
     for (size_t i = 0; i < c->node_count; i++) {
         struct transport *t = c->nodes[i]->transport;

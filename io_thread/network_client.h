@@ -105,8 +105,8 @@ void kp__client_attach(struct network_client *c, struct poller *poller,
  * the poller is destroyed. */
 void kp__client_destroy(struct network_client *c);
 /* In a forked child, instead of kp__client_destroy: closes our copies of the
- * sockets and leaves all else as it is, since the thread that was changing it is
- * not there, and the poller's registrations are the parent's. */
+ * sockets and leaves all else as it is, since the thread that was changing it
+ * is not there, and the poller's registrations are the parent's. */
 void kp__client_abandon(struct network_client *c);
 
 /* -- nodes -- */

@@ -93,7 +93,8 @@ static bool make_room(struct network_client *c)
     nodes = kp__alloc_array(n, sizeof *nodes);
     if (nodes == NULL)
         return false;
-    /* Whole at any moment: the child of a fork walks it (kp__client_abandon). */
+    /* Whole at any moment: the child of a fork walks it (kp__client_abandon).
+     * */
     old = c->nodes;
     if (c->node_count > 0)
         memcpy(nodes, old, c->node_count * sizeof *nodes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* partitions.c - the sender's own view of partitions and brokers: who leads what,
- * who can be reached, where unkeyed records should go.  I/O thread.
+/* partitions.c - the sender's own view of partitions and brokers: who leads
+ * what, who can be reached, where unkeyed records should go.  I/O thread.
  *
- * Java: RecordAccumulator.TopicInfo, BuiltInPartitioner.updatePartitionLoadStats. */
+ * Java: RecordAccumulator.TopicInfo,
+ * BuiltInPartitioner.updatePartitionLoadStats. */
 #include "io_thread/sender.h"
 
 #include <string.h>
@@ -137,9 +138,8 @@ struct choice {
 static bool in_our_rack(const struct io_thread *io,
                         const struct sender_partition *sp)
 {
-    return sp->leader != NULL &&
-           strcmp(kp__node_rack(sp->leader->node),
-                  io->settings->client_rack) == 0;
+    return sp->leader != NULL && strcmp(kp__node_rack(sp->leader->node),
+                                        io->settings->client_rack) == 0;
 }
 
 /* The leader has had data ready for longer than the availability timeout. */
@@ -153,8 +153,7 @@ static bool stuck(const struct io_thread *io, const struct sender_partition *sp)
                io->settings->availability_timeout_ns;
 }
 
-static bool any_in_rack(const struct io_thread *io,
-                        const struct topic_view *v)
+static bool any_in_rack(const struct io_thread *io, const struct topic_view *v)
 {
     if (!io->settings->rack_aware)
         return false;
@@ -212,8 +211,7 @@ static void weigh(void *arg, struct topic *t)
     if (c.partitions == NULL || c.weights == NULL)
         return;
     choose(io, v, &c);
-    kp__topic_set_weights(t, c.partitions, c.weights,
-                          c.uniform ? 0 : c.count);
+    kp__topic_set_weights(t, c.partitions, c.weights, c.uniform ? 0 : c.count);
 }
 
 void kp__weights_update(struct io_thread *io)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* plan.c - where each partition stands.  I/O thread.
  *
- * Invariant: a partition whose queue is not empty stands on exactly one list, for
- * one reason, and whatever ends the reason calls kp__plan.  Nothing scans. */
+ * Invariant: a partition whose queue is not empty stands on exactly one list,
+ * for one reason, and whatever ends the reason calls kp__plan.  Nothing scans.
+ * */
 #include "io_thread/sender.h"
 
 #define COMPRESS_BYTES_A_TURN (256 * 1024)
@@ -186,8 +187,14 @@ void kp__plan(struct io_thread *io, struct sender_partition *sp)
 
 void kp__plan_drain(struct io_thread *io)
 {
-    struct partition_queue *q = kp__drain_take(&io->p->accumulator);
+    struct partition_queue *q;
 
+    if (kp__drain_empty(&io->p->accumulator))
+        return;
+    /* seq_cst: before the list is taken, so that a flush that finds the list
+     * empty finds us busy. */
+    atomic_store(&io->p->busy, 1);
+    q = kp__drain_take(&io->p->accumulator);
     while (q != NULL) {
         /* Read before it is unlisted: a sender may list it again at once. */
         struct partition_queue *next =
@@ -279,8 +286,8 @@ void kp__plan_busy(struct io_thread *io)
     }
 }
 
-/* Claim, compress and finish the head of sp; returns its raw size, 0 if there was
- * nothing to do. */
+/* Claim, compress and finish the head of sp; returns its raw size, 0 if there
+ * was nothing to do. */
 static size_t compress_head(struct io_thread *io, struct sender_partition *sp)
 {
     struct batch *b;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* produce_request.c - ready batches of a node into Produce requests.  I/O thread.
+/* produce_request.c - ready batches of a node into Produce requests.  I/O
+ * thread.
  *
  * All ready partitions of a node go in one request, one batch each, up to
- * max.request.size; the frame is one buffer of headers, and the batches' own memory
- * by reference.  Java: RecordAccumulator.drain, Sender.sendProduceRequests. */
+ * max.request.size; the frame is one buffer of headers, and the batches' own
+ * memory by reference.  Java: RecordAccumulator.drain,
+ * Sender.sendProduceRequests. */
 #include "io_thread/produce_call.h"
 #include "io_thread/sender.h"
 
@@ -97,8 +99,8 @@ static void took(struct io_thread *io, struct sender_partition *sp,
     record_drained(io, sp, b);
 }
 
-/* Take batches off the node's ready list into io->taken, while they fit; returns
- * how many. */
+/* Take batches off the node's ready list into io->taken, while they fit;
+ * returns how many. */
 static size_t take_ready(struct io_thread *io, struct sender_node *sn)
 {
     size_t count = 0, size = 0;

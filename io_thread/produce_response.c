@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* produce_response.c - what a broker, or a dead connection, says of each batch,
- * and what follows.  I/O thread, in the turn's judging steps; user code runs later.
+ * and what follows.  I/O thread, in the turn's judging steps; user code runs
+ * later.
  *
- * Invariant: each batch of a call is judged exactly once; a judged batch is either
- * completed, or back in its queue with its identity.  Java: Sender.completeBatch,
- * canRetry; the differences are in docs/decisions/. */
+ * Invariant: each batch of a call is judged exactly once; a judged batch is
+ * either completed, or back in its queue with its identity.  Java:
+ * Sender.completeBatch, canRetry; the differences are in docs/decisions/. */
 #include "io_thread/produce_call.h"
 #include "io_thread/sender.h"
 
@@ -83,9 +84,9 @@ static bool is_noted(const struct batch_result *r, uint32_t index)
                            r->parts[from - 1].count;
 }
 
-/* KIP-467: some records are to blame.  One listed: it has the partition's error;
- * several: each has INVALID_RECORD; all others only kept bad company.  Returns
- * whether any was named. */
+/* KIP-467: some records are to blame.  One listed: it has the partition's
+ * error; several: each has INVALID_RECORD; all others only kept bad company.
+ * Returns whether any was named. */
 static bool note_record_errors(struct batch *b, const struct verdict *v,
                                const char *text)
 {

@@ -3,9 +3,10 @@
  * completion queues get their batches.  I/O thread.
  *
  * Invariant: user code runs here and nowhere else, with no lock held and no
- * structure half changed, after memory was given back.  Callbacks and queue entries
- * leave in the partition's order: a completed batch waits, without its memory, for
- * those in front of it, which have earlier deadlines.  Futures do not wait. */
+ * structure half changed, after memory was given back.  Callbacks and queue
+ * entries leave in the partition's order: a completed batch waits, without its
+ * memory, for those in front of it, which have earlier deadlines.  Futures do
+ * not wait. */
 #include "io_thread/sender.h"
 
 #include "lib/base/thread.h"
@@ -39,9 +40,9 @@ static void post_to_queues(struct batch *b)
         kp__cq_post(b->posts[i].cq, &b->posts[i]);
 }
 
-/* Failures of records that have neither future nor callback nor queue.  Which of
- * the batch's those are is not kept: of a batch that failed in part as many are
- * counted as may be. */
+/* Failures of records that have neither future nor callback nor queue.  Which
+ * of the batch's those are is not kept: of a batch that failed in part as many
+ * are counted as may be. */
 static void note_unwatched(struct io_thread *io, const struct batch *b)
 {
     const struct batch_result *r = b->result;
@@ -108,8 +109,8 @@ static void report_partition(struct io_thread *io, struct sender_partition *sp)
         kp__list_remove(&sp->active_link);
 }
 
-/* Results first: a future need not wait for other batches' callbacks.  One whose
- * record also has a callback is public after it. */
+/* Results first: a future need not wait for other batches' callbacks.  One
+ * whose record also has a callback is public after it. */
 static void publish_results(struct io_thread *io)
 {
     struct list_node *n;

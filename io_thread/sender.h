@@ -8,8 +8,9 @@
 #include "io_thread/state.h"
 
 /* -- plan.c: which list a partition stands on -- */
-/* The only function that moves a partition: looks at its queue and puts it where
- * it belongs.  Called by everything that ends a reason to stand somewhere. */
+/* The only function that moves a partition: looks at its queue and puts it
+ * where it belongs.  Called by everything that ends a reason to stand
+ * somewhere. */
 void kp__plan(struct io_thread *io, struct sender_partition *sp);
 /* Plan what the senders announced. */
 void kp__plan_drain(struct io_thread *io);
@@ -17,8 +18,8 @@ void kp__plan_drain(struct io_thread *io);
 void kp__plan_all(struct io_thread *io, enum standing standing);
 /* Plan those whose linger or backoff is over. */
 void kp__plan_timers(struct io_thread *io);
-/* The memory kept aside for splits is free: those held back for it need not wait
- * for their backoff. */
+/* The memory kept aside for splits is free: those held back for it need not
+ * wait for their backoff. */
 void kp__plan_aside(struct io_thread *io);
 /* While senders wait for memory: stop lingering, oldest first. */
 void kp__plan_pressure(struct io_thread *io);
@@ -27,8 +28,8 @@ void kp__plan_busy(struct io_thread *io);
 /* Compress SEALED heads, at most one batch or 256 KiB a turn. */
 void kp__plan_compress(struct io_thread *io);
 #ifdef KP_DEBUG
-/* Every non-empty queue stands on exactly one list, and none that could go now is
- * parked: a full scan. */
+/* Every non-empty queue stands on exactly one list, and none that could go now
+ * is parked: a full scan. */
 void kp__plan_check(struct io_thread *io);
 #endif
 
@@ -58,13 +59,14 @@ void kp__produce_done(void *arg, struct request *r, enum request_end end,
                       struct reader *body, kp_err err);
 
 /* -- complete.c: deciding fates -- */
-/* Give b its outcome: it will be reported in this turn's last step, or when those
- * in front of it are.  Its bytes are not touched. `text` may be NULL. */
+/* Give b its outcome: it will be reported in this turn's last step, or when
+ * those in front of it are.  Its bytes are not touched. `text` may be NULL. */
 void kp__complete(struct io_thread *io, struct sender_partition *sp,
                   struct batch *b, kp_err err, kp_err cause,
                   int64_t base_offset, int64_t append_time_ms,
                   const char *text);
-/* The first look at a batch: it counts for flush and stands in line for reports. */
+/* The first look at a batch: it counts for flush and stands in line for
+ * reports. */
 void kp__register(struct io_thread *io, struct sender_partition *sp,
                   struct batch *b);
 /* Deadlines that have passed. */
@@ -77,13 +79,15 @@ void kp__fatal(struct io_thread *io, kp_err err, const char *text);
 /* Drop the bytes of a batch that nobody reads any more. */
 void kp__release(struct io_thread *io, struct batch *b);
 
-/* -- reports.c: the last step of a turn, and the only one that runs user code -- */
+/* -- reports.c: the last step of a turn, and the only one that runs user code
+ * -- */
 void kp__report_all(struct io_thread *io);
 
 /* -- identity.c: producer id, stamping, bumps -- */
 void kp__id_run(struct io_thread *io);
 int64_t kp__id_next_timer(const struct io_thread *io);
-/* Give the ledger a chance to settle and bump; true if the partition may go on. */
+/* Give the ledger a chance to settle and bump; true if the partition may go on.
+ * */
 void kp__identity_settle(struct io_thread *io, struct sender_partition *sp);
 /* How many batches of this partition may be on the wire. */
 uint32_t kp__identity_limit(const struct io_thread *io,
@@ -91,14 +95,15 @@ uint32_t kp__identity_limit(const struct io_thread *io,
 /* May the head (stamped before or not) be sent now, as far as identity goes? */
 bool kp__identity_allows(const struct io_thread *io,
                          const struct sender_partition *sp, bool stamped);
-/* Write id, epoch, sequence and the rest of the header of a batch that is about to
- * be sent. */
+/* Write id, epoch, sequence and the rest of the header of a batch that is about
+ * to be sent. */
 void kp__stamp(struct io_thread *io, struct sender_partition *sp,
                struct batch *b);
 
 /* -- split.c -- */
-/* b was refused as too large and is proven not stored: cut it in two and put both
- * back.  False: not possible now (another split is under way: retry b later). */
+/* b was refused as too large and is proven not stored: cut it in two and put
+ * both back.  False: not possible now (another split is under way: retry b
+ * later). */
 bool kp__split(struct io_thread *io, struct sender_partition *sp,
                struct batch *b);
 void kp__split_release(struct io_thread *io, struct batch *child);
@@ -106,15 +111,16 @@ void kp__split_release(struct io_thread *io, struct batch *child);
 /* -- serve_ops.c -- */
 void kp__serve_ops(struct io_thread *io);
 void kp__serve_pending(struct io_thread *io); /* flushes and closes now done */
-/* A close whose time is up: what is left fails.  After the answers that had come. */
+/* A close whose time is up: what is left fails.  After the answers that had
+ * come. */
 void kp__serve_close_due(struct io_thread *io);
 /* Everything taken is reported, and nothing new is announced. */
 bool kp__nothing_left(const struct io_thread *io);
 int64_t kp__serve_next_timer(const struct io_thread *io);
 
 /* -- io_thread.c -- */
-/* The calling thread is p's I/O thread from now on (NULL: nobody's): whoever runs
- * turns says so first, for the calls that callbacks make. */
+/* The calling thread is p's I/O thread from now on (NULL: nobody's): whoever
+ * runs turns says so first, for the calls that callbacks make. */
 void kp__io_thread_become(const struct kp_producer *p);
 /* One turn at now_ns with the events collected before. */
 void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns);

@@ -2,9 +2,9 @@
 /* serve_ops.c - what application threads ask for: topics, flush, close.
  * I/O thread.
  *
- * Flush by epochs: every batch is counted in the epoch in which it was first seen;
- * a flush sees all there is, ends the epoch, and is done when nothing of it or of
- * earlier ones is unreported. */
+ * Flush by epochs: every batch is counted in the epoch in which it was first
+ * seen; a flush sees all there is, ends the epoch, and is done when nothing of
+ * it or of earlier ones is unreported. */
 #include "io_thread/sender.h"
 
 static void register_one(void *arg, struct batch *b)
@@ -34,8 +34,8 @@ static void visit_active(struct io_thread *io)
 
 static void end_epoch(struct io_thread *io)
 {
-    /* All in use: this flush shares the newest epoch, and waits for whatever else
-     * enters it until one is free. */
+    /* All in use: this flush shares the newest epoch, and waits for whatever
+     * else enters it until one is free. */
     if (io->flush_epoch + 1 - io->flush_first < FLUSH_EPOCHS)
         io->flush_epoch++;
 }

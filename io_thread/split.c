@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* split.c - a batch that a broker called too large, cut in two.  I/O thread.
  *
- * Only a batch that is proven not to be stored is split: children of one that may
- * be stored would be duplicates.  One batch is split at a time, in memory kept
- * aside for it, so that splitting never waits for the pool that waits for it.  The
- * raw records stand there; a child is a range of them, its offset deltas rewritten
- * from 0 (smaller numbers never need more bytes), compressed at the same place of a
- * second area.  Children keep the parent's ordinal, deadline and sequence numbers:
- * the same record keeps the same number.  The parent (origin) keeps the result, the
- * report slots and its place in the line of reports.
+ * Only a batch that is proven not to be stored is split: children of one that
+ * may be stored would be duplicates.  One batch is split at a time, in memory
+ * kept aside for it, so that splitting never waits for the pool that waits for
+ * it.  The raw records stand there; a child is a range of them, its offset
+ * deltas rewritten from 0 (smaller numbers never need more bytes), compressed
+ * at the same place of a second area.  Children keep the parent's ordinal,
+ * deadline and sequence numbers: the same record keeps the same number.  The
+ * parent (origin) keeps the result, the report slots and its place in the line
+ * of reports.
  *
  * Java: ProducerBatch.split, RecordAccumulator.splitAndReenqueue. */
 #include "io_thread/sender.h"
@@ -60,8 +61,8 @@ static bool set_aside(struct io_thread *io, const struct batch *b)
     return ok;
 }
 
-/* How many records, and bytes, of [data, size) make the first half: at least one,
- * not all, and no more than half of the bytes if that is possible. */
+/* How many records, and bytes, of [data, size) make the first half: at least
+ * one, not all, and no more than half of the bytes if that is possible. */
 static bool find_cut(const uint8_t *data, size_t size, uint32_t *records,
                      size_t *bytes)
 {
@@ -80,7 +81,8 @@ static bool find_cut(const uint8_t *data, size_t size, uint32_t *records,
     return false;
 }
 
-/* One record at `out` (at or before its old place) with another offset delta. */
+/* One record at `out` (at or before its old place) with another offset delta.
+ * */
 static uint8_t *rewrite_one(uint8_t *out, const struct record_view *v,
                             int32_t delta)
 {

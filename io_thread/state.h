@@ -39,8 +39,8 @@ struct sender_node {
     struct list_node link;      /* io->nodes_with_data while ready is not empty */
     struct list led;            /* sender_partition.led_link: partitions it leads */
     bool unreachable;
-    int64_t ready_since_ns;     /* data waits for it, and nothing was sent or answered
-                                   since; 0: none */
+    int64_t ready_since_ns;     /* data waits for it, and nothing was sent or
+                                   answered since; 0: none */
 };
 
 struct sender_partition {

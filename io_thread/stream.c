@@ -100,9 +100,10 @@ static void count_in(struct node *n, size_t bytes)
 
 static void hung_up(struct node *n, enum io_result result, int sys_errno)
 {
-    const char *what =
-        result == IO_CLOSED ? "closed the connection" : strerror(sys_errno);
+    char what[SYSTEM_TEXT_SIZE] = "closed the connection";
 
+    if (result != IO_CLOSED)
+        kp__system_error_text(sys_errno, what, sizeof what);
     if (n->state == CONNECTION_HANDSHAKE)
         kp__node_fail_text(n, KP_EDISCONNECT,
                            "%.100s: %s before it answered ApiVersions; older "
@@ -168,7 +169,7 @@ void kp__stream_read(struct node *n, uint32_t *answers)
 static void connect_event(struct node *n)
 {
     const struct transport_ops *ops = n->client->env.transport;
-    char text[ADDRESS_TEXT_SIZE];
+    char text[ADDRESS_TEXT_SIZE], why[SYSTEM_TEXT_SIZE];
     int sys_errno = 0;
 
     switch (ops->finish(n->transport, &sys_errno)) {
@@ -182,8 +183,8 @@ static void connect_event(struct node *n)
         break;
     }
     kp__address_text(&n->current, text);
-    kp__node_fail_text(n, KP_ECONNECT, "%.100s: %s: %s", n->name, text,
-                       strerror(sys_errno));
+    kp__system_error_text(sys_errno, why, sizeof why);
+    kp__node_fail_text(n, KP_ECONNECT, "%.100s: %s: %s", n->name, text, why);
     kp__connection_lost(n, REQUEST_DISCONNECTED);
 }
 

@@ -5,7 +5,8 @@
  *     worker_pool localhost:9092 orders 1000 10     (threads, records each)
  *
  * This is how a job in a server would do it.  Records of all threads share
- * batches and requests, so waiting costs each thread time but not throughput. */
+ * batches and requests, so waiting costs each thread time but not throughput.
+ * */
 #include <kp/kp.h>
 #include <pthread.h>
 #include <stdio.h>

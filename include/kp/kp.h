@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* kp.h - a Kafka producer for C.
  *
  * Names.    kp_verb acts on a producer, kp_noun_verb on a noun.
@@ -49,9 +50,9 @@ typedef struct kp_producer kp_producer; /* buffers, sockets, one I/O thread */
 typedef struct kp_cq kp_cq;             /* a completion queue, with an fd */
 
 /* -- Errors --
- * Zero: success.  Positive: a broker said so, with Kafka's own number; code NAME
- * is KP_NAME in kp/errors.h, which this header includes.  Negative: we said so.
- * Kafka's UNKNOWN_SERVER_ERROR stays -1. */
+ * Zero: success.  Positive: a broker said so, with Kafka's own number; code
+ * NAME is KP_NAME in kp/errors.h, which this header includes.  Negative: we
+ * said so. Kafka's UNKNOWN_SERVER_ERROR stays -1. */
 typedef int32_t kp_err;
 enum {
     KP_OK = 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cq.c - kp_cq_create, destroy, fd, poll, wakeup.  Application threads: any, but
- * one poller at a time. */
+/* cq.c - kp_cq_create, destroy, fd, poll, wakeup.  Application threads: any,
+ * but one poller at a time. */
 #include "lib/shared/cq.h"
 
 #include "lib/base/clock.h"
@@ -48,8 +48,8 @@ void kp_cq_destroy(kp_cq *queue)
 
     if (queue == NULL)
         return;
-    /* In a child the lock may be held for ever by a thread that is not there: what
-     * the parent's batches hold stays, and only the owner's part ends. */
+    /* In a child the lock may be held for ever by a thread that is not there:
+     * what the parent's batches hold stays, and only the owner's part ends. */
     cancel_state = kp__cancel_off();
     if (is_inherited(queue))
         kp__cq_unref(queue);
@@ -61,19 +61,14 @@ void kp_cq_destroy(kp_cq *queue)
 int kp_cq_fd(const kp_cq *queue)
 {
     struct kp_cq *cq = (struct kp_cq *)(uintptr_t)queue;
-    bool arm;
 
     if (cq == NULL)
         return -1;
-    /* seq_cst: from here on posts keep the fd true; what came before is looked for
-     * now */
-    if (!is_inherited(cq) && atomic_exchange(&cq->fd_used, 1) == 0) {
-        kp__mutex_lock(&cq->lock);
-        arm = cq->woken || !kp__list_empty(&cq->posts) || cq->current != NULL;
-        kp__mutex_unlock(&cq->lock);
-        if (arm)
-            kp__wakeup_set(&cq->wakeup);
-    }
+    /* seq_cst: from here on posts keep the fd true; what came before is looked
+     * for now */
+    if (!is_inherited(cq) && atomic_exchange(&cq->fd_used, 1) == 0 &&
+        kp__cq_has_news(cq))
+        kp__wakeup_set(&cq->wakeup);
     return cq->wakeup.read_fd;
 }
 

@@ -8,8 +8,8 @@
 /* Has everything taken before now been reported?  Never waits. */
 static bool all_reported(struct kp_producer *p)
 {
-    /* A record taken is announced on the drain list; the I/O thread says that it
-     * is busy before it takes the list. seq_cst, in this order. */
+    /* A record taken is announced on the drain list; the I/O thread says that
+     * it is busy before it takes the list. seq_cst, in this order. */
     return kp__drain_empty(&p->accumulator) && atomic_load(&p->busy) == 0 &&
            kp__drain_empty(&p->accumulator);
 }

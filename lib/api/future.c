@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* future.c - kp_future_wait, wait_all, release.  Application threads; a future has
- * one owner at a time.
+/* future.c - kp_future_wait, wait_all, release.  Application threads; a future
+ * has one owner at a time.
  *
- * Futures know no producer and outlive it: all they need is in the batch result.
- * Invariant: waiting only reads the result, and marks that someone waits. */
+ * Futures know no producer and outlive it: all they need is in the batch
+ * result. Invariant: waiting only reads the result, and marks that someone
+ * waits. */
 #include "lib/api/future.h"
 
 #include <string.h>

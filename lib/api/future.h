@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* future.h - what is inside a kp_future.
  *
- * A record taken: result_ is its batch's result, index_ the record's place in it,
- * check_ FUTURE_TAKEN.  A record refused: result_ is NULL, index_ the kp_err, check_
- * FUTURE_REFUSED, or FUTURE_FATAL if the producer is fatal by it.  All zero: no
- * future. */
+ * A record taken: result_ is its batch's result, index_ the record's place in
+ * it, check_ FUTURE_TAKEN.  A record refused: result_ is NULL, index_ the
+ * kp_err, check_ FUTURE_REFUSED, or FUTURE_FATAL if the producer is fatal by
+ * it.  All zero: no future. */
 #ifndef KP_API_FUTURE_H
 #define KP_API_FUTURE_H
 
@@ -32,8 +32,8 @@ static inline void kp__future_refuse(kp_future *f, kp_err err, void *tag)
     f->check_ = FUTURE_REFUSED;
 }
 
-/* The report's err and the report (may be NULL) if it is there; else KP_PENDING and
- * where to wait (`out` NULL: the caller will not).  Never waits. */
+/* The report's err and the report (may be NULL) if it is there; else KP_PENDING
+ * and where to wait (`out` NULL: the caller will not).  Never waits. */
 kp_err kp__future_try(const kp_future *f, int64_t deadline_ns,
                       kp_report *report, struct ticket *out);
 

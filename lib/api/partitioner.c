@@ -2,8 +2,8 @@
 /* partitioner.c - see partitioner.h.  Sending threads, several at once.
  *
  * Java: KafkaProducer.partition, BuiltInPartitioner.partitionForKey,
- * RoundRobinPartitioner.  The sticky choice is the accumulator's: it depends on the
- * queue's lock. */
+ * RoundRobinPartitioner.  The sticky choice is the accumulator's: it depends on
+ * the queue's lock. */
 #include "lib/api/partitioner.h"
 
 #include <string.h>

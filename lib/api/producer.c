@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* producer.c - the life of a producer.  Application threads.
  *
- * open -> closing (takes no more; the I/O thread delivers) -> stopping (one caller
- * joins the thread) -> stopped.  Invariant: life only moves forward; whoever moves
- * it to stopping joins.  Java: KafkaProducer's constructor and close. */
+ * open -> closing (takes no more; the I/O thread delivers) -> stopping (one
+ * caller joins the thread) -> stopped.  Invariant: life only moves forward;
+ * whoever moves it to stopping joins.  Java: KafkaProducer's constructor and
+ * close. */
 #include "lib/api/producer.h"
 
 #include "lib/base/error.h"
@@ -205,7 +206,8 @@ static void stop_taking(struct kp_producer *p)
     kp__topics_wake_all(p->topics);
 }
 
-/* Join the thread, whoever of the closers comes first; the others wait for it. */
+/* Join the thread, whoever of the closers comes first; the others wait for it.
+ * */
 static void join_once(struct kp_producer *p)
 {
     uint32_t life = LIFE_CLOSING;
@@ -294,7 +296,8 @@ static kp_err destroy(struct kp_producer *p)
 {
     if (p->fork_generation != kp__fork_generation()) {
         /* Memory that the parent's threads were changing at the fork cannot be
-         * walked safely: the child keeps its copy of the pages until it ends. */
+         * walked safely: the child keeps its copy of the pages until it ends.
+         * */
         kp__io_thread_abandon(p);
         kp__wakeup_fini(&p->bell.wakeup);
         return KP_OK;
@@ -329,12 +332,7 @@ kp_err kp__producer_take_unwatched(struct kp_producer *p, kp_error *error)
     uint64_t count;
     kp_err first;
 
-    kp__mutex_lock(&p->unwatched_lock);
-    count = p->unwatched_count;
-    first = p->unwatched_first;
-    p->unwatched_count = 0;
-    p->unwatched_first = KP_OK;
-    kp__mutex_unlock(&p->unwatched_lock);
+    count = kp__producer_unwatched(p, &first);
     if (count == 0)
         return KP_OK;
     return kp__error_set(error, first, KP_OK,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* refusal.c - the log line of a refused send.  Sending threads, several at once.
+/* refusal.c - the log line of a refused send.  Sending threads, several at
+ * once.
  *
  * The code says what was wrong; the line adds the value, never what is in the
  * record. */

@@ -5,8 +5,8 @@
 
 #include "lib/shared/producer.h"
 
-/* One WARN line with the value that was wrong, at most one every ten seconds for
- * each err.  r may be NULL. */
+/* One WARN line with the value that was wrong, at most one every ten seconds
+ * for each err.  r may be NULL. */
 void kp__refusal_log(struct kp_producer *p, const kp_record *r, kp_err err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* send.c - kp_send and kp_send_many.  Application threads, any number at once.
  *
- * The usual send is: look up the topic without a lock, choose a partition, encode
- * under that partition's lock.  Whatever must wait is a `try` and a ticket.
- * Invariant: KP_OK if and only if the record was taken; while a thread waits it
- * holds nothing.  Java: KafkaProducer.doSend, waitOnMetadata. */
+ * The usual send is: look up the topic without a lock, choose a partition,
+ * encode under that partition's lock.  Whatever must wait is a `try` and a
+ * ticket. Invariant: KP_OK if and only if the record was taken; while a thread
+ * waits it holds nothing.  Java: KafkaProducer.doSend, waitOnMetadata. */
 #include "lib/api/send.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "lib/api/refusal.h"
 #include "lib/base/thread.h"
 
-/* What more waiting will not change, as Java sees it: a broker's code, or that no
- * broker speaks our versions. */
+/* What more waiting will not change, as Java sees it: a broker's code, or that
+ * no broker speaks our versions. */
 static bool is_final(kp_err err)
 {
     return err == KP_ENOTSUP || (err > 0 && !kp__error_info(err)->retriable);
@@ -68,8 +68,8 @@ static kp_err taking(const struct kp_producer *p)
     }
 }
 
-/* Whoever must not wait may sleep on a queue instead, and be told there.  Before
- * the last look. */
+/* Whoever must not wait may sleep on a queue instead, and be told there.
+ * Before the last look. */
 static void want_retry(const struct send *s)
 {
     if (!s->may_wait && s->record->queue != NULL)
@@ -98,10 +98,11 @@ static kp_err wait_for_topic(struct send *s)
     if (err != KP_OK)
         return err;
     want_retry(s);
-    /* seq_cst: read before the state, so that an answer in between changes it */
+    /* seq_cst: read before the state, so that an answer in between changes it
+     * */
     seen = atomic_load(&s->wait->version);
     answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
-    if (is_final(answer))
+    if (is_final(answer) || answer == KP_ENOMEM)
         return answer;
     if (kp__topics_find(s->p->topics, s->name, s->name_size) != NULL)
         s->ticket = (struct ticket){NULL, 0, 0};
@@ -233,8 +234,8 @@ kp_err kp__send_give_up(struct send *s)
 
 /* -- waiting -- */
 
-/* A call waits until *call_deadline_ns at most (0: it has not waited yet), and for
- * this record no longer than it says. */
+/* A call waits until *call_deadline_ns at most (0: it has not waited yet), and
+ * for this record no longer than it says. */
 static int64_t deadline_of(const struct send *s, int64_t *call_deadline_ns)
 {
     int64_t now_ns = kp__now_ns(&s->p->clock), own_ns;

@@ -29,13 +29,14 @@ struct send {
 /* Begin: checks the record. KP_OK, or why it is refused. */
 kp_err kp__send_begin(struct send *s, struct kp_producer *p,
                       const kp_record *r, bool want_future);
-/* Go as far as possible without waiting.  KP_PENDING: wait on s->ticket, then call
- * again, or kp__send_give_up when its deadline has passed. */
+/* Go as far as possible without waiting.  KP_PENDING: wait on s->ticket, then
+ * call again, or kp__send_give_up when its deadline has passed. */
 kp_err kp__send_try(struct send *s);
 /* Returns why: KP_EMETADATA or KP_EBUFFER. */
 kp_err kp__send_give_up(struct send *s);
 
-/* The topic entry for a name, waiting as kp__send_try does; for partitions_for. */
+/* The topic entry for a name, waiting as kp__send_try does; for partitions_for.
+ * */
 kp_err kp__topic_try(struct send *s, struct topic **out);
 
 #endif

@@ -133,7 +133,8 @@ uint32_t kp__crc32c(uint32_t crc, const void *data, size_t size)
 
 uint32_t kp__crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t size_b)
 {
-    /* The complements cancel out: they are the same zeroes' crc on both sides. */
+    /* The complements cancel out: they are the same zeroes' crc on both sides.
+     * */
     return kp__crc32c_impls()->shift(crc_a, size_b) ^ crc_b;
 }
 

@@ -28,7 +28,8 @@ static uint64_t load64(const unsigned char *p)
 #define BLOCK ((size_t)1024)
 
 /* The instruction takes three cycles and one can start in each, so three
- * streams run side by side; then the first two are shifted over what follows. */
+ * streams run side by side; then the first two are shifted over what follows.
+ * */
 WITH_CRC static uint32_t update_blocks(uint32_t reg, const unsigned char *p)
 {
     uint32_t a = reg, b = 0, c = 0;

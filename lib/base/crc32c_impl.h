@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* crc32c_impl.h - the ways to compute a CRC-32C, for crc32c*.c and their test.
  *
- * A crc is kept as users see it (complemented) outside, and as the bare register
- * inside the functions here.  Bit 31 of a register stands for x^0, as in every
- * reflected CRC, and all arithmetic is modulo x^32 + ... + 1 (0x1EDC6F41). */
+ * A crc is kept as users see it (complemented) outside, and as the bare
+ * register inside the functions here.  Bit 31 of a register stands for x^0, as
+ * in every reflected CRC, and all arithmetic is modulo x^32 + ... + 1
+ * (0x1EDC6F41). */
 #ifndef KP_BASE_CRC32C_IMPL_H
 #define KP_BASE_CRC32C_IMPL_H
 

@@ -5,8 +5,8 @@
  * Three ideas.  The crc32 instruction eats eight bytes.  Three of them run side
  * by side on three blocks, joined by carry-less multiplication.  Or blocks of
  * 256 bytes are folded into one another: M(x) x^D + N is the same, modulo the
- * polynomial, as M times the constant x^D mod P, plus N, and a vector holds four
- * such products; the crc32 instruction then reduces the last 16 bytes. */
+ * polynomial, as M times the constant x^D mod P, plus N, and a vector holds
+ * four such products; the crc32 instruction then reduces the last 16 bytes. */
 #include "lib/base/crc32c_impl.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -102,8 +102,9 @@ PCLMUL static uint32_t update_three(uint32_t reg, const unsigned char *p,
 /* -- Folding --
  *
  * In a 128-bit lane the low quadword holds the higher powers.  A product of two
- * reflected quadwords reads one power too high, so to move a lane D bits on, the
- * constants are x^(D + 63) for the low quadword and x^(D - 1) for the high. */
+ * reflected quadwords reads one power too high, so to move a lane D bits on,
+ * the constants are x^(D + 63) for the low quadword and x^(D - 1) for the high.
+ * */
 
 struct fold {
     uint64_t low, high;

@@ -6,8 +6,8 @@
 #include "include/kp/kp.h"
 #include "lib/base/check.h"
 
-/* Write err, cause, its kind and the text; returns err, so that a refusal is one
- * line: return kp__error_set(error, KP_EINVAL, KP_OK, "..."). */
+/* Write err, cause, its kind and the text; returns err, so that a refusal is
+ * one line: return kp__error_set(error, KP_EINVAL, KP_OK, "..."). */
 kp_err kp__error_set(kp_error *error, kp_err err, kp_err cause,
                      const char *fmt, ...) KP_PRINTF(4, 5);
 

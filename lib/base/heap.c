@@ -43,7 +43,8 @@ static struct heap_node *detach(struct heap_node *n)
 }
 
 /* Make one heap of a list of siblings: join them two by two from the left, then
- * all of these from the right.  This order is what bounds the amortised cost. */
+ * all of these from the right.  This order is what bounds the amortised cost.
+ * */
 static struct heap_node *merge_siblings(struct heap_node *first)
 {
     struct heap_node *pairs = NULL, *root = NULL;

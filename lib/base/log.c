@@ -83,7 +83,8 @@ static void show(const struct logger *l, const struct line *line)
     };
     int cancel_state;
 
-    /* The application's function may be a cancellation point; our caller is not. */
+    /* The application's function may be a cancellation point; our caller is
+     * not. */
     cancel_state = kp__cancel_off();
     l->fn(l->arg, &shown);
     kp__cancel_on(cancel_state);
@@ -127,8 +128,8 @@ static bool same(const struct line *a, const struct line *b)
            strcmp(a->text, b->text) == 0;
 }
 
-/* Remember `line`.  Returns whether to show it now, with its `repeated` set; and
- * in *has_held whether `held` must be shown first. */
+/* Remember `line`.  Returns whether to show it now, with its `repeated` set;
+ * and in *has_held whether `held` must be shown first. */
 static bool admit(struct logger *l, struct line *line, struct line *held,
                   bool *has_held)
 {

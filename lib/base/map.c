@@ -215,7 +215,8 @@ bool kp__map_put(struct map *m, const void *key, size_t size, void *value)
     e = make_entry(key, size);
     if (e == NULL)
         return false;
-    /* A map that cannot grow still works, only slower; an empty one does not. */
+    /* A map that cannot grow still works, only slower; an empty one does not.
+     * */
     if (m->count == m->bucket_count && !grow(m) && m->bucket_count == 0) {
         kp__free(e);
         return false;

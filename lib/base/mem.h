@@ -2,7 +2,8 @@
 /* mem.h - the one door to the allocator, so that tests can close it.
  *
  * Same contracts as malloc(3); a size of 0 gives a pointer that can be freed.
- * Counting and failing the n-th allocation is compiled in with KP_FAILMALLOC. */
+ * Counting and failing the n-th allocation is compiled in with KP_FAILMALLOC.
+ * */
 #ifndef KP_BASE_MEM_H
 #define KP_BASE_MEM_H
 
@@ -12,7 +13,8 @@ void *kp__alloc(size_t size);
 void *kp__zalloc(size_t size);                   /* zeroed */
 void *kp__alloc_array(size_t count, size_t size); /* NULL on overflow */
 void *kp__realloc(void *p, size_t size);
-/* `align` a power of two and a multiple of sizeof(void *); freed by kp__free. */
+/* `align` a power of two and a multiple of sizeof(void *); freed by kp__free.
+ * */
 void *kp__alloc_aligned(size_t align, size_t size); /* zeroed */
 void kp__free(void *p);                          /* NULL is ignored */
 char *kp__strdup(const char *s);

@@ -16,7 +16,8 @@ void kp__mutex_init(struct mutex *m)
 {
     pthread_mutexattr_t attr;
 
-    /* Neither can fail: the type is a valid one, and glibc allocates nothing. */
+    /* Neither can fail: the type is a valid one, and glibc allocates nothing.
+     * */
     (void)pthread_mutexattr_init(&attr);
     (void)pthread_mutexattr_settype(&attr, LOCK_TYPE);
     (void)pthread_mutex_init(&m->m, &attr);

@@ -20,7 +20,8 @@ void kp__str_escape(char *out, size_t capacity, const void *s, size_t size);
  * text that was cut. */
 size_t kp__str_whole(const char *s, size_t size);
 bool kp__str_ieq(const char *a, const char *b); /* ASCII, case ignored */
-/* The candidate nearest to `word`, or NULL if none is near enough to suggest. */
+/* The candidate nearest to `word`, or NULL if none is near enough to suggest.
+ * */
 const char *kp__str_nearest(const char *word, const char *const *candidates,
                             size_t count);
 /* A whole decimal number, blanks around allowed.  False: not one, or out of

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 size_t kp__page_size(void);
-/* `size` bytes of zeroes (rounded up to pages), none of them resident yet. NULL:
- * no memory.  With KP_FAILMALLOC it fails like an allocation. */
+/* `size` bytes of zeroes (rounded up to pages), none of them resident yet.
+ * NULL: no memory.  With KP_FAILMALLOC it fails like an allocation. */
 void *kp__pages_map(size_t size);
 void kp__pages_unmap(void *p, size_t size); /* the same size; NULL is ignored */
 /* The pages wholly inside are no longer resident; they read as zeroes. */

@@ -14,7 +14,8 @@ int kp__thread_start(pthread_t *out, const char *name, void *(*fn)(void *),
 int kp__thread_start_detached(const char *name, void *(*fn)(void *), void *arg);
 
 /* No call of ours is a cancellation point: what may sleep or closes descriptors
- * stands between these two.  kp__cancel_on takes what kp__cancel_off returned. */
+ * stands between these two.  kp__cancel_on takes what kp__cancel_off returned.
+ * */
 static inline int kp__cancel_off(void)
 {
     int state;

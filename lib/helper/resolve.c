@@ -17,6 +17,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/base/system_error.h"
 #include "lib/base/thread.h"
 #include "lib/base/wait.h"
 
@@ -64,9 +65,13 @@ static void fail(struct resolve *r, const char *why)
     kp__format(r->text, sizeof r->text, "no address for \"%s\": %s", host, why);
 }
 
-static const char *reason(int rc)
+/* `room` is for the words of an errno value. */
+static const char *reason(int rc, char *room, size_t size)
 {
-    return rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc);
+    if (rc != EAI_SYSTEM)
+        return gai_strerror(rc);
+    kp__system_error_text(errno, room, size);
+    return room;
 }
 
 static void set_port(struct address *a, uint16_t port)
@@ -118,6 +123,7 @@ static void take_all(struct resolve *r, const struct addrinfo *list)
 static bool look_up(struct resolve *r, int flags)
 {
     struct addrinfo hints, *list = NULL;
+    char words[128];
     int rc;
 
     memset(&hints, 0, sizeof hints);
@@ -128,7 +134,7 @@ static bool look_up(struct resolve *r, int flags)
     if (rc != 0 && flags != 0)
         return false;
     if (rc != 0) {
-        fail(r, reason(rc));
+        fail(r, reason(rc, words, sizeof words));
         return true;
     }
     take_all(r, list);

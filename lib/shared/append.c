@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* append.c - one record into its partition's open batch.  Application threads, any
- * number at once: this is the inner loop of a send.
+/* append.c - one record into its partition's open batch.  Application threads,
+ * any number at once: this is the inner loop of a send.
  *
- * The usual append takes one lock, encodes, and is done: no allocation, no system
- * call, nothing written that senders to other partitions write.  Whatever is not
- * usual goes on in append_slow.c with the lock held.
- * Invariant: a record is written only where it fits with all that it could need, so
- * that the usual append need not measure it first. */
+ * The usual append takes one lock, encodes, and is done: no allocation, no
+ * system call, nothing written that senders to other partitions write.
+ * Whatever is not usual goes on in append_slow.c with the lock held.
+ * Invariant: a record is written only where it fits with all that it could
+ * need, so that the usual append need not measure it first. */
 #include "lib/shared/append.h"
 
 #include "lib/base/clock.h"
@@ -19,8 +19,8 @@
 #define AROUND_MAX 27
 #define LENGTH_MAX 3 /* bytes of the record's length, of those that are usual */
 
-/* Bytes that the length of a record with so much key and value takes; 0: it depends
- * on the rest, or the record is large. */
+/* Bytes that the length of a record with so much key and value takes; 0: it
+ * depends on the rest, or the record is large. */
 static inline size_t length_bytes(size_t payload)
 {
     if (payload + AROUND_MAX < 64)
@@ -38,7 +38,8 @@ static inline size_t payload_of(const kp_record *r)
            (r->value.data != NULL ? r->value.size : 0);
 }
 
-/* Write a record without headers, whose length is known to take `length` bytes. */
+/* Write a record without headers, whose length is known to take `length` bytes.
+ * */
 static inline uint8_t *encode(uint8_t *at, size_t length, const kp_record *r,
                               int64_t delta_ms, int32_t index)
 {
@@ -83,8 +84,8 @@ static inline void count(struct append *x, struct batch *b, size_t size,
     }
 }
 
-/* Append to the open batch of q, which is locked.  Returns the record's size; 0 if
- * it is not that simple: then nothing has changed. */
+/* Append to the open batch of q, which is locked.  Returns the record's size; 0
+ * if it is not that simple: then nothing has changed. */
 static inline size_t put_usual(const struct record_accumulator *a,
                                struct append *x, struct partition_queue *q,
                                const struct append_now *now)
@@ -95,7 +96,8 @@ static inline size_t put_usual(const struct record_accumulator *a,
     struct batch *b = q->open;
     size_t size;
 
-    /* relaxed: read under the queue's lock, which whoever changes it takes next */
+    /* relaxed: read under the queue's lock, which whoever changes it takes next
+     * */
     if (atomic_load_explicit(&a->taking, memory_order_relaxed) !=
             TAKING_RECORDS ||
         b == NULL || length == 0 || r->header_count != 0)

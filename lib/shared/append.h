@@ -22,8 +22,8 @@ static inline bool kp__append_too_old(const struct record_accumulator *a,
     return now->coarse_ns - b->created_ns >= a->open_max_ns;
 }
 
-/* Go on with q, which is locked (NULL: x has waited for memory), to the end that
- * kp__append_try promises. */
+/* Go on with q, which is locked (NULL: x has waited for memory), to the end
+ * that kp__append_try promises. */
 kp_err kp__append_slow(struct record_accumulator *a, struct append *x,
                        struct partition_queue *q, const struct append_now *now,
                        bool hopped);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* append_slow.c - appends that lack something: room in the chunk, slots, a batch,
- * memory.  Application threads, any number at once.
+/* append_slow.c - appends that lack something: room in the chunk, slots, a
+ * batch, memory.  Application threads, any number at once.
  *
  * What an append lacks it asks the pool for with no lock, no chunk and no
  * uncompressed batch in hand, and then looks again.
- * Invariant: whoever seals a batch compresses it before anything that can wait or
- * fail; only an append that may not wait leaves that to the I/O thread.
+ * Invariant: whoever seals a batch compresses it before anything that can wait
+ * or fail; only an append that may not wait leaves that to the I/O thread.
  * Java: RecordAccumulator.append. */
 #include <string.h>
 
@@ -129,8 +129,8 @@ static void add_slots(struct batch *b, struct chunk *page)
     b->last_slots = page;
 }
 
-/* The first chunk of a list that has room for `size` bytes and is the first of the
- * list: the others are of one kind. */
+/* The first chunk of a list that has room for `size` bytes and is the first of
+ * the list: the others are of one kind. */
 static struct chunk *pop_chunk(struct chunk **list, size_t size)
 {
     struct chunk *c = *list;
@@ -247,8 +247,8 @@ static void put_record(struct attempt *t)
     }
 }
 
-/* The batch that was just added to is done: full, or past its linger and next in
- * line, which with a codec is worth this thread's time. */
+/* The batch that was just added to is done: full, or past its linger and next
+ * in line, which with a codec is worth this thread's time. */
 static bool seals_itself(const struct attempt *t)
 {
     const struct partition_queue *q = t->q;
@@ -371,7 +371,8 @@ static void need_everything(const struct attempt *t, struct pool_need *need)
 
 static kp_err taking_err(const struct record_accumulator *a)
 {
-    /* relaxed: read under the queue's lock, which whoever changes it takes next */
+    /* relaxed: read under the queue's lock, which whoever changes it takes next
+     * */
     uint32_t taking = atomic_load_explicit(
         &((struct record_accumulator *)(uintptr_t)a)->taking,
         memory_order_relaxed);
@@ -495,8 +496,8 @@ static kp_err finish(struct attempt *t)
     return KP_OK;
 }
 
-/* The open batch, if there is one, can take the record no more.  True: go on with
- * the queue that is now locked. */
+/* The open batch, if there is one, can take the record no more.  True: go on
+ * with the queue that is now locked. */
 static bool next_batch(struct attempt *t)
 {
     if (t->q->open != NULL) {

@@ -2,8 +2,8 @@
 /* batch.c - a batch's moves, its pieces and its end.  Senders under the queue's
  * lock, claimants, the I/O thread; batch.h says who may touch what when.
  *
- * Invariant: memory goes back twice, each time once: the bytes when the place says
- * that nobody reads them, the rest with the last reference. */
+ * Invariant: memory goes back twice, each time once: the bytes when the place
+ * says that nobody reads them, the rest with the last reference. */
 #include "lib/shared/batch.h"
 
 #include "lib/shared/cq.h"

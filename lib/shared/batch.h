@@ -4,8 +4,8 @@
  *
  * place says who may touch the bytes; fate says whether the outcome is decided.
  * Two fields, because a batch may be completed while its bytes are still being
- * compressed or on a wire (KAFKA-19012): memory goes back when the place becomes
- * GONE, whoever makes it so.
+ * compressed or on a wire (KAFKA-19012): memory goes back when the place
+ * becomes GONE, whoever makes it so.
  *
  *   OPEN         senders, under the queue's lock
  *   SEALED       nobody: anyone may claim it for compression
@@ -14,8 +14,8 @@
  *   IN_FLIGHT    the connection, read only
  *   GONE         nobody
  *
- * Moves: OPEN -> SEALED -> COMPRESSING -> READY -> IN_FLIGHT -> READY (retry) or
- * GONE; from every place but IN_FLIGHT a completed batch goes to GONE. */
+ * Moves: OPEN -> SEALED -> COMPRESSING -> READY -> IN_FLIGHT -> READY (retry)
+ * or GONE; from every place but IN_FLIGHT a completed batch goes to GONE. */
 #ifndef KP_SHARED_BATCH_H
 #define KP_SHARED_BATCH_H
 
@@ -43,8 +43,8 @@ struct report_slot {
     uintptr_t target;
     void *tag;
 };
-/* Slots begin at record slots_from of the batch; a page is a chunk of them, full
- * unless it is the last one. */
+/* Slots begin at record slots_from of the batch; a page is a chunk of them,
+ * full unless it is the last one. */
 #define SLOTS_PER(chunk) ((chunk)->capacity / sizeof(struct report_slot))
 static inline bool kp__slot_is_callback(const struct report_slot *s)
 {
@@ -146,14 +146,15 @@ static inline bool kp__batch_has_slot_room(const struct batch *b)
 void kp__batch_put_slot(struct batch *b, const kp_record *r);
 
 /* Before a queue can be polled for the batch: what it still holds (slots, its
- * structures) is the pool's own from here on, no more its partition queue's, which
- * may be freed before the reports are polled.  I/O thread; may be called again. */
+ * structures) is the pool's own from here on, no more its partition queue's,
+ * which may be freed before the reports are polled.  I/O thread; may be called
+ * again. */
 void kp__batch_disown(struct batch *b);
 /* Drop one reference; the last gives slots and structures back to the pool. */
 void kp__batch_unref(struct batch *b);
-/* Give the chunks back to the pool and drop the bytes' reference.  Place becomes
- * GONE, unless the batch was abandoned: then its claimant does all this, and the
- * call does nothing.  I/O thread. */
+/* Give the chunks back to the pool and drop the bytes' reference.  Place
+ * becomes GONE, unless the batch was abandoned: then its claimant does all
+ * this, and the call does nothing.  I/O thread. */
 void kp__batch_release_bytes(struct batch *b);
 /* The claimant's half of it. */
 void kp__batch_release_abandoned(struct batch *b);

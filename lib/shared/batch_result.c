@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* batch_result.c - what became of a batch.  Written by the I/O thread, read by any.
+/* batch_result.c - what became of a batch.  Written by the I/O thread, read by
+ * any.
  *
- * Invariant: outcome, text and parts do not change once DONE (or QUIET) is in the
- * word; who sees the bit sees them.  The last reference frees. */
+ * Invariant: outcome, text and parts do not change once DONE (or QUIET) is in
+ * the word; who sees the bit sees them.  The last reference frees. */
 #include "lib/shared/batch_result.h"
 
 #include <string.h>
@@ -58,8 +59,8 @@ void kp__result_init(struct batch_result *r, struct topic_name *topic,
 
 void kp__result_publish(struct batch_result *r, uint32_t future_refs)
 {
-    /* relaxed: the batch's own reference is held, so nothing can end here. Wraps
-     * around zero on purpose. */
+    /* relaxed: the batch's own reference is held, so nothing can end here.
+     * Wraps around zero on purpose. */
     (void)atomic_fetch_add_explicit(&r->refs, future_refs - RESULT_BIAS,
                                     memory_order_relaxed);
 }
@@ -160,8 +161,8 @@ void kp__result_publish_quietly(struct batch_result *r, const struct outcome *o)
 
 void kp__result_wake(struct batch_result *r)
 {
-    /* acq_rel: release of the outcome; acquire because the waiters' bit says that
-     * somebody sleeps on the old word */
+    /* acq_rel: release of the outcome; acquire because the waiters' bit says
+     * that somebody sleeps on the old word */
     uint32_t old =
         atomic_fetch_or_explicit(&r->word, RESULT_DONE, memory_order_acq_rel);
 
@@ -182,7 +183,8 @@ static bool is_done(const struct batch_result *r)
            ((word & RESULT_QUIET) != 0 && kp__in_callback());
 }
 
-/* The part that a record belongs to, or NULL: the batch's outcome is its own. */
+/* The part that a record belongs to, or NULL: the batch's outcome is its own.
+ * */
 static const struct result_part *find_part(const struct batch_result *r,
                                            uint32_t index)
 {

@@ -58,8 +58,8 @@ struct batch_result {
 };
 
 /* While a batch is open its result carries a bias, so that futures can be
- * released before their number is known; kp__result_publish replaces the bias by
- * the plain count kept under the queue's lock, once, at seal. */
+ * released before their number is known; kp__result_publish replaces the bias
+ * by the plain count kept under the queue's lock, once, at seal. */
 #define RESULT_BIAS (UINT32_C(1) << 30)
 void kp__result_init(struct batch_result *r, struct topic_name *topic,
                      int32_t partition);
@@ -72,8 +72,9 @@ void kp__result_unref(struct batch_result *r, uint32_t count);
 bool kp__result_add_part(struct batch_result *r, uint32_t first,
                          uint32_t count, const struct outcome *o,
                          const char *text);
-/* I/O thread, once: publish DONE and wake two waiters, who wake two each.  After
- * it only the address of r is used, unless the caller holds a reference. */
+/* I/O thread, once: publish DONE and wake two waiters, who wake two each.
+ * After it only the address of r is used, unless the caller holds a reference.
+ * */
 void kp__result_complete(struct batch_result *r, const struct outcome *o,
                          const char *text);
 /* The same in two steps, for a batch with records that have a future and a

@@ -2,9 +2,9 @@
 /* buffer_pool.c - buffer.memory: the calls.  Application threads and the I/O
  * thread.  The accounts are pool_accounts.c, the line is pool_line.c.
  *
- * Invariant: the lock is held for a few list operations at a time; mapping memory,
- * allocating, giving back to the system and waking come after it, in the thread
- * that wants the memory. */
+ * Invariant: the lock is held for a few list operations at a time; mapping
+ * memory, allocating, giving back to the system and waking come after it, in
+ * the thread that wants the memory. */
 #include "lib/shared/pool_state.h"
 
 #include <string.h>

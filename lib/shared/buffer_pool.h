@@ -3,22 +3,23 @@
  * those who wait for them.
  *
  * Everything that grows with buffered records is charged here: chunks (of
- * records and of report slots), and each open batch's structures.  The sum never
- * exceeds buffer.memory, and neither does the resident memory: free chunks are
- * given back to the system before an extent needs their room.
+ * records and of report slots), and each open batch's structures.  The sum
+ * never exceeds buffer.memory, and neither does the resident memory: free
+ * chunks are given back to the system before an extent needs their room.
  *
  * Application threads and the I/O thread; one lock, nothing held outside the
  * calls.  Kafka: BufferPool, without its piecemeal hoarding.
  *
  * The line.  A waiter holds nothing: no lock, no chunk, no uncompressed batch.
  * First come first served within a partition, and among partitions by their
- * oldest waiter, except that queues marked unreachable may together hold at most
- * half of buffer.memory while some broker is reachable: past that their waiters
- * stand in a second line, with their own deadlines running.  Memory that comes
- * back is granted to the head, then to the next head while it fits: each waiter
- * is woken once, with its grant already in hand.  A newcomer never overtakes a
- * waiter.  A waiter that gives up returns what it was granted, once, and the next
- * is served.  The pool is counted: reports not yet polled keep it. */
+ * oldest waiter, except that queues marked unreachable may together hold at
+ * most half of buffer.memory while some broker is reachable: past that their
+ * waiters stand in a second line, with their own deadlines running.  Memory
+ * that comes back is granted to the head, then to the next head while it fits:
+ * each waiter is woken once, with its grant already in hand.  A newcomer never
+ * overtakes a waiter.  A waiter that gives up returns what it was granted,
+ * once, and the next is served.  The pool is counted: reports not yet polled
+ * keep it. */
 #ifndef KP_SHARED_BUFFER_POOL_H
 #define KP_SHARED_BUFFER_POOL_H
 
@@ -96,8 +97,8 @@ struct buffer_pool;
 /* The smallest pool there is: one small batch with report slots. */
 #define POOL_SIZE_MIN 8192
 
-/* NULL: no memory.  buffer_memory bytes (at least POOL_SIZE_MIN) are reserved, not
- * touched. */
+/* NULL: no memory.  buffer_memory bytes (at least POOL_SIZE_MIN) are reserved,
+ * not touched. */
 struct buffer_pool *kp__pool_create(size_t buffer_memory);
 /* Keep `bytes` (at most a quarter) out of all grants: the memory set aside for
  * splits is part of buffer.memory.  Before the first grant. */
@@ -126,7 +127,8 @@ void kp__pool_give_batch(struct buffer_pool *p, struct partition_queue *q,
  * most one split is under way.  It has no result.  I/O thread. */
 struct batch *kp__pool_split_batch(struct buffer_pool *p);
 
-/* From here on `bytes` that q holds are nobody's: q may be freed before them. */
+/* From here on `bytes` that q holds are nobody's: q may be freed before them.
+ * */
 void kp__pool_disown(struct buffer_pool *p, struct partition_queue *q,
                      size_t bytes);
 
@@ -137,8 +139,8 @@ void kp__pool_set_unreachable(struct buffer_pool *p, struct partition_queue *q,
 void kp__pool_set_any_reachable(struct buffer_pool *p, bool any);
 
 /* True while someone waits, or was refused and nothing has come back since:
- * linger is then ignored.  Relaxed read, any thread; *wanted_bytes (may be NULL)
- * gets what the line asks for. */
+ * linger is then ignored.  Relaxed read, any thread; *wanted_bytes (may be
+ * NULL) gets what the line asks for. */
 bool kp__pool_pressure(const struct buffer_pool *p, size_t *wanted_bytes);
 /* From now on every try says POOL_CLOSED and every waiter is woken to hear it.
  * Memory can still be given back. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chunk_arena.c - blocks, small chunks and extents.  Any thread, under the pool's
- * lock but for the functions that say otherwise.
+/* chunk_arena.c - blocks, small chunks and extents.  Any thread, under the
+ * pool's lock but for the functions that say otherwise.
  *
- * Invariant: a block is in exactly one state: in use as a whole; free and on hot or
- * cold, or past `fresh`; cut, and on partial while any eighth of it is free.  A
- * block all of whose eighths are free is whole again. */
+ * Invariant: a block is in exactly one state: in use as a whole; free and on
+ * hot or cold, or past `fresh`; cut, and on partial while any eighth of it is
+ * free.  A block all of whose eighths are free is whole again. */
 #include "lib/shared/chunk_arena.h"
 
 #include <string.h>

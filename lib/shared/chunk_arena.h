@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chunk_arena.h - where chunks come from: one reserved stretch of memory cut into
- * blocks, and extents beside it.  The pool's own; its lock guards all of it.
+/* chunk_arena.h - where chunks come from: one reserved stretch of memory cut
+ * into blocks, and extents beside it.  The pool's own; its lock guards all of
+ * it.
  *
- * A block is one full chunk, or eight small ones.  Free blocks are used again last
- * in, first out, because they are warm; those never touched, or given back to the
- * system, come last.  No function here makes a system call: what has to be given
- * back is handed out as `struct doomed`, for kp__doomed_end outside the lock. */
+ * A block is one full chunk, or eight small ones.  Free blocks are used again
+ * last in, first out, because they are warm; those never touched, or given back
+ * to the system, come last.  No function here makes a system call: what has to
+ * be given back is handed out as `struct doomed`, for kp__doomed_end outside
+ * the lock. */
 #ifndef KP_SHARED_CHUNK_ARENA_H
 #define KP_SHARED_CHUNK_ARENA_H
 
@@ -59,7 +61,8 @@ static inline size_t kp__chunks_idle(const struct chunk_arena *a)
 struct chunk *kp__chunks_take_small(struct chunk_arena *a);
 /* Needs a free block. */
 struct chunk *kp__chunks_take_block(struct chunk_arena *a);
-/* One of just so many bytes that was kept; or NULL: map one, outside the lock. */
+/* One of just so many bytes that was kept; or NULL: map one, outside the lock.
+ * */
 struct chunk *kp__chunks_take_extent(struct chunk_arena *a, size_t bytes);
 void kp__chunks_give(struct chunk_arena *a, struct chunk *c);
 

@@ -14,8 +14,8 @@
 
 #define COMPRESSORS_MAX 8
 
-/* Two neighbouring chunks hold more than one chunk's worth, since what did not fit
- * the first began the second; the first may be a small one. */
+/* Two neighbouring chunks hold more than one chunk's worth, since what did not
+ * fit the first began the second; the first may be a small one. */
 static size_t pieces_max(size_t raw_max)
 {
     return raw_max / (CHUNK_SIZE / 2) + 4;
@@ -143,7 +143,8 @@ static void leave_raw(struct batch *b)
     b->body_crc = crc_of_chunks(b);
 }
 
-/* The compressed body into the first chunks; returns those that are left over. */
+/* The compressed body into the first chunks; returns those that are left over.
+ * */
 static struct chunk *store(struct batch *b, const uint8_t *data, size_t size)
 {
     struct chunk *c = b->chunks, *surplus;

@@ -2,8 +2,8 @@
 /* compressors.h - the fixed set of codec contexts of a producer.
  *
  * min(cores, 8) for whoever seals, and one of the I/O thread's own; made at
- * creation, outside buffer.memory (documented).  A compressor has scratch as large
- * as the largest raw batch, so compressing asks nobody for memory. */
+ * creation, outside buffer.memory (documented).  A compressor has scratch as
+ * large as the largest raw batch, so compressing asks nobody for memory. */
 #ifndef KP_SHARED_COMPRESSORS_H
 #define KP_SHARED_COMPRESSORS_H
 

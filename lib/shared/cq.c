@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cq.c - completion queues.  The I/O thread posts, one thread at a time polls.
  *
- * Invariants: every post is on one queue until it was polled to its end, and holds
- * its batch (slots and result) until then; the fd, once anyone has asked for it, is
- * readable while there is something to say.  It is cleared before anything is
- * taken, so that a post in between arms it again. */
+ * Invariants: every post is on one queue until it was polled to its end, and
+ * holds its batch (slots and result) until then; the fd, once anyone has asked
+ * for it, is readable while there is something to say.  It is cleared before
+ * anything is taken, so that a post in between arms it again. */
 #include "lib/shared/cq.h"
 
 #include "lib/base/mem.h"
@@ -34,8 +34,8 @@ void kp__cq_unref(struct kp_cq *cq)
 /* After the lock: something was added, or the flag set. */
 static void announce(struct kp_cq *cq, bool arm)
 {
-    /* seq_cst: a poller counts itself before it reads the word, so either it sees
-     * the new word or it is seen here */
+    /* seq_cst: a poller counts itself before it reads the word, so either it
+     * sees the new word or it is seen here */
     (void)atomic_fetch_add(&cq->word, 1);
     if (atomic_load(&cq->sleepers) != 0)
         kp__wake(&cq->word, 1);
@@ -50,6 +50,16 @@ static void drop_post(struct cq_post *post)
 
     kp__batch_unref(post->batch); /* with it the post is gone */
     kp__cq_unref(cq);
+}
+
+bool kp__cq_has_news(struct kp_cq *cq)
+{
+    bool news;
+
+    kp__mutex_lock(&cq->lock);
+    news = cq->woken || !kp__list_empty(&cq->posts) || cq->current != NULL;
+    kp__mutex_unlock(&cq->lock);
+    return news;
 }
 
 void kp__cq_post(struct kp_cq *cq, struct cq_post *post)
@@ -164,7 +174,8 @@ static size_t take_reports(struct kp_cq *cq, kp_report *reports, size_t max)
                             &reports[n++]);
             continue;
         }
-        /* The caller reads the texts of what it was given until its next poll. */
+        /* The caller reads the texts of what it was given until its next poll.
+         * */
         if (n > 0 && !lend(cq, cq->current->batch->result))
             break;
         drop_post(cq->current);

@@ -2,9 +2,9 @@
 /* cq.h - the completion queue: whole batches are posted, records are polled.
  *
  * Counted: by its owner and by each batch with records for it, so queues and
- * producers may be destroyed in any order.  Polling clears the fd *before* it pops
- * and arms it again if anything is left; posting arms it if the queue was empty:
- * so no order of the two loses a wake-up. */
+ * producers may be destroyed in any order.  Polling clears the fd *before* it
+ * pops and arms it again if anything is left; posting arms it if the queue was
+ * empty: so no order of the two loses a wake-up. */
 #ifndef KP_SHARED_CQ_H
 #define KP_SHARED_CQ_H
 
@@ -39,11 +39,13 @@ struct kp_cq {
 
 void kp__cq_ref(struct kp_cq *cq);
 void kp__cq_unref(struct kp_cq *cq);
-/* I/O thread: the batch has its outcome; its records for this queue can be polled
- * now.  Takes over one of the batch's references. */
+/* A report or a wake-up waits to be polled.  Any thread. */
+bool kp__cq_has_news(struct kp_cq *cq);
+/* I/O thread: the batch has its outcome; its records for this queue can be
+ * polled now.  Takes over one of the batch's references. */
 void kp__cq_post(struct kp_cq *cq, struct cq_post *post);
-/* One step of kp_cq_poll that never waits: how many reports, and *again whether to
- * return to the caller although there are none; else wait on the ticket. */
+/* One step of kp_cq_poll that never waits: how many reports, and *again whether
+ * to return to the caller although there are none; else wait on the ticket. */
 size_t kp__cq_try(struct kp_cq *cq, kp_report *reports, size_t max,
                   int64_t deadline_ns, bool *again, struct ticket *out);
 void kp__cq_begin_poll(struct kp_cq *cq); /* what was lent ends */

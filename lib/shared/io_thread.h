@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* io_thread.h - start, wake and stop the I/O thread: all that lib/api sees of it.
+/* io_thread.h - start, wake and stop the I/O thread: all that lib/api sees of
+ * it.
  *
- * The bell.  `sleeps_until_ns` is 0 while the I/O thread is awake, else the time at
- * which it will wake by itself.  The I/O thread stores it, looks at the drain list
- * and the ops once more, then polls; a sender pushes, then loads it, and rings only
- * if its work is due earlier.  All sequentially consistent, so that one of the two
- * sees the other. */
+ * The bell.  `sleeps_until_ns` is 0 while the I/O thread is awake, else the
+ * time at which it will wake by itself.  The I/O thread stores it, looks at the
+ * drain list and the ops once more, then polls; a sender pushes, then loads it,
+ * and rings only if its work is due earlier.  All sequentially consistent, so
+ * that one of the two sees the other. */
 #ifndef KP_SHARED_IO_THREAD_H
 #define KP_SHARED_IO_THREAD_H
 
@@ -33,8 +34,8 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
 void kp__io_thread_stop(struct kp_producer *p);
 /* The caller is this producer's I/O thread (so it is in a callback). */
 bool kp__io_thread_is_me(const struct kp_producer *p);
-/* In a forked child: close its descriptors; the rest is the thread's, which is not
- * there. */
+/* In a forked child: close its descriptors; the rest is the thread's, which is
+ * not there. */
 void kp__io_thread_abandon(struct kp_producer *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* metrics.c - see metrics.h.  The I/O thread records, any thread reads; one lock,
- * never held while the application's visitor runs.
+/* metrics.c - see metrics.h.  The I/O thread records, any thread reads; one
+ * lock, never held while the application's visitor runs.
  *
  * A visit copies the values under the lock first and shows them afterwards. */
 #include "lib/shared/metrics.h"

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* metrics.h - Java's producer metrics.
  *
  * Sensors are recorded by the I/O thread per batch, request or turn, never per
- * record by a sender, under one lock that only kp_metrics also takes.  Windows and
- * means follow Java's SampledStat: metrics.num.samples windows of
+ * record by a sender, under one lock that only kp_metrics also takes.  Windows
+ * and means follow Java's SampledStat: metrics.num.samples windows of
  * metrics.sample.window.ms.  metrics.def lists every row. */
 #ifndef KP_SHARED_METRICS_H
 #define KP_SHARED_METRICS_H
@@ -12,7 +13,8 @@
 #include "include/kp/kp.h"
 #include "lib/base/mutex.h"
 
-/* What is recorded; each becomes one or several rows (avg, max, rate, total). */
+/* What is recorded; each becomes one or several rows (avg, max, rate, total).
+ * */
 enum sensor {
     SENSOR_BATCH_SIZE,       /* bytes of a drained batch, header included */
     SENSOR_COMPRESSION,      /* wire / raw of a drained batch */

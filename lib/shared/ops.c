@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ops.c - requests to the I/O thread, on a stack that is taken whole.  Any thread
- * posts, the I/O thread takes and answers.
+/* ops.c - requests to the I/O thread, on a stack that is taken whole.  Any
+ * thread posts, the I/O thread takes and answers.
  *
- * Invariant: an op lives until both its caller and the I/O thread have dropped it;
- * its answer does not change after the word is 1. */
+ * Invariant: an op lives until both its caller and the I/O thread have dropped
+ * it; its answer does not change after the word is 1. */
 #include "lib/shared/ops.h"
 
 #include "lib/base/mem.h"

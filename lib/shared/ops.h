@@ -45,7 +45,8 @@ struct op *kp__op_create(enum op_kind kind, const char *topic,
 void kp__op_unref(struct op *op);
 /* Push; the caller then wakes the I/O thread (kp__io_wake with 0). */
 void kp__op_post(struct ops *o, struct op *op);
-/* I/O thread: everything posted, oldest first, linked by next; NULL: nothing. */
+/* I/O thread: everything posted, oldest first, linked by next; NULL: nothing.
+ * */
 struct op *kp__ops_take(struct ops *o);
 bool kp__ops_empty(const struct ops *o);
 /* I/O thread: publish the answer, wake who waits, drop the reference. */

@@ -2,9 +2,9 @@
 /* partition_queue.c - the batches of one partition that are not on a wire.
  * Application threads and the I/O thread, under the queue's lock.
  *
- * Invariants: batches are in order of (ordinal, first_index); only the last can be
- * open, and q->open says so; an empty queue keeps no spare chunks.  Nothing is
- * given back to the pool before the lock is let go. */
+ * Invariants: batches are in order of (ordinal, first_index); only the last can
+ * be open, and q->open says so; an empty queue keeps no spare chunks.  Nothing
+ * is given back to the pool before the lock is let go. */
 #include "lib/shared/partition_queue.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "lib/base/clock.h"
 #include "lib/shared/record_accumulator.h"
 
-/* How fast the ratio follows: up slowly, for a batch that turns out too large is
- * dear; down at once by half of the way. */
+/* How fast the ratio follows: up slowly, for a batch that turns out too large
+ * is dear; down at once by half of the way. */
 #define RATIO_MAX 16.0f
 #define RATIO_UP 0.125f
 #define RATIO_DOWN 0.5f

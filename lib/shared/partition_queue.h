@@ -46,8 +46,9 @@ struct partition_queue {
     size_t held_bytes;
     bool unreachable;
 
-    /* atomic: as last heard of, for kp_partitions_for; written by the I/O thread,
-     * each on its own (relaxed): together they need not be one moment's */
+    /* atomic: as last heard of, for kp_partitions_for; written by the I/O
+     * thread, each on its own (relaxed): together they need not be one moment's
+     * */
     _Atomic int32_t leader_id, leader_epoch, replica_count, isr_count;
 
     /* atomic: the drain list */
@@ -62,12 +63,12 @@ void kp__queue_fini(struct partition_queue *q); /* must be empty */
 /* -- The senders' side: with the lock held -- */
 /* Add an empty batch at the end: the one that records go to. */
 void kp__queue_open_locked(struct partition_queue *q, struct batch *b);
-/* The open batch takes no more: SEALED, or COMPRESSING and the caller's.  Returns
- * it. */
+/* The open batch takes no more: SEALED, or COMPRESSING and the caller's.
+ * Returns it. */
 struct batch *kp__queue_seal_locked(struct partition_queue *q,
                                     enum batch_place to);
-/* A claim that cannot be carried out: back to SEALED (or the bytes are given back,
- * if it was completed meanwhile).  Takes the lock. */
+/* A claim that cannot be carried out: back to SEALED (or the bytes are given
+ * back, if it was completed meanwhile).  Takes the lock. */
 void kp__queue_unclaim(struct partition_queue *q, struct batch *b);
 
 /* -- The I/O thread's side.  `force` takes the lock however long it takes;
@@ -88,8 +89,8 @@ struct queue_view {
 /* QUEUE_OK and *out, QUEUE_EMPTY or QUEUE_BUSY. */
 enum queue_answer kp__queue_look(struct partition_queue *q, bool force,
                                  struct queue_view *out);
-/* Seal the open batch if it is the head; expedite: wherever it stands.  Then, and
- * under pressure, what the queue holds in spare goes back to the pool.
+/* Seal the open batch if it is the head; expedite: wherever it stands.  Then,
+ * and under pressure, what the queue holds in spare goes back to the pool.
  * QUEUE_NOT_READY: there was none. */
 enum queue_answer kp__queue_seal(struct partition_queue *q, bool force,
                                  bool expedite);
@@ -108,20 +109,20 @@ enum queue_answer kp__queue_take(struct partition_queue *q, bool force,
 void kp__queue_put_back(struct partition_queue *q, struct batch *b);
 /* Complete batches where they stand: unlink every batch whose deadline is at or
  * before deadline_ns (KP_NEVER: all), set its fate, and link it (by `link`) to
- * `out` in order.  The caller releases their bytes; of one that is being compressed
- * its claimant does (its place stays COMPRESSING, `abandoned` is set, and
- * kp__batch_release_bytes leaves it alone).  Waits for the lock. */
+ * `out` in order.  The caller releases their bytes; of one that is being
+ * compressed its claimant does (its place stays COMPRESSING, `abandoned` is
+ * set, and kp__batch_release_bytes leaves it alone).  Waits for the lock. */
 void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
                       struct list *out);
-/* Visit for flush: seal the open batch, and call fn for each batch in order under
- * the lock (fn must be short and take no lock). Waits for the lock. */
+/* Visit for flush: seal the open batch, and call fn for each batch in order
+ * under the lock (fn must be short and take no lock). Waits for the lock. */
 void kp__queue_visit(struct partition_queue *q, bool seal,
                      void (*fn)(void *arg, struct batch *b), void *arg);
 /* A batch of raw_size was refused as too large: fill the next ones less.  Also
  * forgets the compression ratio, as Java does. */
 void kp__queue_refused(struct partition_queue *q, size_t raw_size);
-/* A batch of raw_size was taken: if that is about all that the cap allows, allow a
- * little more, so that a limit that was raised is found. */
+/* A batch of raw_size was taken: if that is about all that the cap allows,
+ * allow a little more, so that a limit that was raised is found. */
 void kp__queue_taken(struct partition_queue *q, size_t raw_size);
 /* Give spare chunks back to the pool, if the queue is empty. */
 void kp__queue_trim(struct partition_queue *q);

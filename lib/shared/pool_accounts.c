@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pool_accounts.c - what needs cost, and taking and giving.  Application threads
- * and the I/O thread, under the pool's lock but for what says otherwise.
+/* pool_accounts.c - what needs cost, and taking and giving.  Application
+ * threads and the I/O thread, under the pool's lock but for what says
+ * otherwise.
  *
- * Invariants: used is the sum of what was granted and not given back, and with a
- * split's overdraft it alone may pass the limit; used and what is idle together
- * never pass the total, but for the rest of one cut block; a queue's held_bytes is
- * its share of used, and unreachable_bytes the sum of the shares of unreachable
- * queues. */
+ * Invariants: used is the sum of what was granted and not given back, and with
+ * a split's overdraft it alone may pass the limit; used and what is idle
+ * together never pass the total, but for the rest of one cut block; a queue's
+ * held_bytes is its share of used, and unreachable_bytes the sum of the shares
+ * of unreachable queues. */
 #include "lib/shared/pool_state.h"
 
 #include "lib/base/mem.h"
@@ -88,8 +89,8 @@ bool kp__pool_fits(const struct buffer_pool *p, const struct cost *c)
     }
     stuck -= stuck < c->small * CHUNK_SMALL_SIZE ? stuck
                                                  : c->small * CHUNK_SMALL_SIZE;
-    /* What is resident must not pass the total either, by more than the rest of a
-     * block that this grant alone is served from. */
+    /* What is resident must not pass the total either, by more than the rest of
+     * a block that this grant alone is served from. */
     return p->used == 0 || p->used + c->total + stuck <= p->total;
 }
 
@@ -187,8 +188,8 @@ static void take_extra(struct buffer_pool *p, struct pool_waiter *w)
     }
 }
 
-/* w gets what it needs: chunks now, mappings and structures when it has left the
- * lock (kp__pool_try's end). */
+/* w gets what it needs: chunks now, mappings and structures when it has left
+ * the lock (kp__pool_try's end). */
 void kp__pool_grant(struct buffer_pool *p, struct pool_waiter *w,
                     const struct cost *c, bool generous)
 {
@@ -267,8 +268,8 @@ bool kp__pool_fill_reserve(struct buffer_pool *p)
     return true;
 }
 
-/* Keep the structure for the next batch, or for the next split; else it is freed
- * by the caller. */
+/* Keep the structure for the next batch, or for the next split; else it is
+ * freed by the caller. */
 bool kp__pool_keep_batch(struct buffer_pool *p, struct batch *b)
 {
     if (p->reserve_count < SPLIT_RESERVE) {

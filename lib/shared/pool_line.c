@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pool_line.c - the line of those who wait for memory.  Application threads and the
- * I/O thread, under the pool's lock; wake-ups and system calls come after it.
+/* pool_line.c - the line of those who wait for memory.  Application threads and
+ * the I/O thread, under the pool's lock; wake-ups and system calls come after
+ * it.
  *
- * Invariant: both lines are in order of arrival, and each waiter stands in the one
- * that its queue's leader puts it in; whoever makes room serves before it goes. */
+ * Invariant: both lines are in order of arrival, and each waiter stands in the
+ * one that its queue's leader puts it in; whoever makes room serves before it
+ * goes. */
 #include "lib/shared/pool_state.h"
 
 #include "lib/base/mem.h"
@@ -51,8 +53,8 @@ static struct pool_waiter *head(const struct buffer_pool *p, int line)
     return n != NULL ? KP_CONTAINER(n, struct pool_waiter, link) : NULL;
 }
 
-/* The waiter to be served next: the oldest that is not kept back by the share of
- * the unreachable; or NULL. */
+/* The waiter to be served next: the oldest that is not kept back by the share
+ * of the unreachable; or NULL. */
 static struct pool_waiter *next_waiter(const struct buffer_pool *p)
 {
     struct pool_waiter *a = head(p, LINE_OPEN);
@@ -125,8 +127,8 @@ static void tell(struct pool_waiter *w, uint32_t word, _Atomic uint32_t **words,
                  size_t *n)
 {
     words[(*n)++] = &w->word;
-    /* release: the grant is complete for whoever sees the word; from here on the
-     * waiter may be gone */
+    /* release: the grant is complete for whoever sees the word; from here on
+     * the waiter may be gone */
     atomic_store_explicit(&w->word, word, memory_order_release);
 }
 
@@ -226,8 +228,9 @@ void kp__pool_sort_lines(struct buffer_pool *p)
 
 /* -- Refused sends -- */
 
-/* One signal lets the application try everything again: so one entry for a queue
- * is enough, the cheapest, and one for those that the share keeps back. */
+/* One signal lets the application try everything again: so one entry for a
+ * queue is enough, the cheapest, and one for those that the share keeps back.
+ * */
 static bool merge_retry(struct buffer_pool *p, const struct retry *r)
 {
     for (struct list_node *n = kp__list_first(&p->retries); n != NULL;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pool_state.h - what the files of the buffer pool share: nobody else includes it.
+/* pool_state.h - what the files of the buffer pool share: nobody else includes
+ * it.
  *
  * pool_accounts.c: what a need costs, whether it can be had, taking and giving.
- * pool_line.c: who is served next.  buffer_pool.c: the calls.  Everything here but
- * kp__pool_serve_and_unlock is called, and returns, with the pool's lock held. */
+ * pool_line.c: who is served next.  buffer_pool.c: the calls.  Everything here
+ * but kp__pool_serve_and_unlock is called, and returns, with the pool's lock
+ * held. */
 #ifndef KP_SHARED_POOL_STATE_H
 #define KP_SHARED_POOL_STATE_H
 
@@ -71,17 +73,18 @@ size_t kp__pool_idle(const struct buffer_pool *p);
 void kp__pool_make_room(struct buffer_pool *p, struct doomed *d);
 /* After the lock: give it back to the system. */
 void kp__pool_end_doomed(struct buffer_pool *p, struct doomed *d);
-/* w gets what it needs: chunks now, mappings and structures when it has left the
- * lock.  generous: and blocks for later. */
+/* w gets what it needs: chunks now, mappings and structures when it has left
+ * the lock.  generous: and blocks for later. */
 void kp__pool_grant(struct buffer_pool *p, struct pool_waiter *w,
                     const struct cost *c, bool generous);
-/* Everything of a grant back, once; resident: what was doomed for it was not given
- * to the system. */
+/* Everything of a grant back, once; resident: what was doomed for it was not
+ * given to the system. */
 void kp__pool_refund(struct buffer_pool *p, struct pool_waiter *w,
                      bool resident);
 void kp__pool_give_chunks(struct buffer_pool *p, struct partition_queue *q,
                           struct chunk *c);
-/* Keep a free structure for the next batch or split; false: the caller frees it. */
+/* Keep a free structure for the next batch or split; false: the caller frees
+ * it. */
 bool kp__pool_keep_batch(struct buffer_pool *p, struct batch *b);
 /* One that was kept, from the reserve if need be; or NULL. */
 struct batch *kp__pool_take_kept(struct buffer_pool *p, bool reserve);

@@ -12,3 +12,16 @@ void kp__producer_note_unwatched(struct kp_producer *p, kp_err err,
     p->unwatched_count += count;
     kp__mutex_unlock(&p->unwatched_lock);
 }
+
+uint64_t kp__producer_unwatched(struct kp_producer *p, kp_err *first)
+{
+    uint64_t count;
+
+    kp__mutex_lock(&p->unwatched_lock);
+    count = p->unwatched_count;
+    *first = p->unwatched_first;
+    p->unwatched_count = 0;
+    p->unwatched_first = KP_OK;
+    kp__mutex_unlock(&p->unwatched_lock);
+    return count;
+}

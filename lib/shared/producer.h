@@ -40,7 +40,8 @@ struct kp_producer {
     _Atomic(struct op *) spare_close; /* for a close when there is no memory */
     _Atomic uint32_t life;  /* enum life; a wait word */
     _Atomic uint32_t busy;  /* the I/O thread has something unreported: set before
-                               it takes the drain list, judged after its reports */
+                               it takes from the drain list, judged after its
+                               reports */
     _Atomic uint32_t ended; /* the I/O thread serves no more ops */
     _Atomic uint32_t failed_any; /* close failed a record with KP_ECLOSED */
     struct log_limit refused_limits[REFUSED_LIMITS]; /* by err */
@@ -48,6 +49,9 @@ struct kp_producer {
 
 enum life { LIFE_OPEN, LIFE_CLOSING, LIFE_STOPPING, LIFE_STOPPED };
 
+/* How many failures nobody watched since the last call, and the first one's err
+ * (KP_OK: none).  Any thread. */
+uint64_t kp__producer_unwatched(struct kp_producer *p, kp_err *first);
 /* I/O thread: `count` records without future, callback or queue failed. */
 void kp__producer_note_unwatched(struct kp_producer *p, kp_err err,
                                  uint64_t count);

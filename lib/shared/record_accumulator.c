@@ -2,8 +2,8 @@
 /* record_accumulator.c - the drain list, and compressing what is claimed.
  * Application threads push, the I/O thread takes.
  *
- * Invariant: a queue is on the drain list at most once (`listed`), and one that was
- * pushed is looked at after the push. */
+ * Invariant: a queue is on the drain list at most once (`listed`), and one that
+ * was pushed is looked at after the push. */
 #include "lib/shared/record_accumulator.h"
 
 #include <string.h>
@@ -58,8 +58,8 @@ void kp__drain_push(struct record_accumulator *a, struct partition_queue *q)
     head = atomic_load_explicit(&a->drain_head, memory_order_relaxed);
     do
         atomic_store_explicit(&q->drain_next, head, memory_order_relaxed);
-    /* seq_cst: the sender looks at the bell after it, the I/O thread at the list
-     * after it has set the bell */
+    /* seq_cst: the sender looks at the bell after it, the I/O thread at the
+     * list after it has set the bell */
     while (!atomic_compare_exchange_weak(&a->drain_head, &head, q));
 }
 

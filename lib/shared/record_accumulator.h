@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* record_accumulator.h - where records wait to be sent, and the drain list.
  *
- * Kafka: RecordAccumulator, whose ready() and drain() are io_thread/sender's. */
+ * Kafka: RecordAccumulator, whose ready() and drain() are io_thread/sender's.
+ * */
 #ifndef KP_SHARED_RECORD_ACCUMULATOR_H
 #define KP_SHARED_RECORD_ACCUMULATOR_H
 
@@ -76,19 +77,20 @@ kp_err kp__append_give_up(struct record_accumulator *a, struct append *x);
 
 /* Put q onto the drain list unless it is there.  Under q's lock or not. */
 void kp__drain_push(struct record_accumulator *a, struct partition_queue *q);
-/* I/O thread: the whole list, oldest first, linked by drain_next.  For each: read
- * its drain_next, then kp__drain_unlist it, then look at it. */
+/* I/O thread: the whole list, oldest first, linked by drain_next.  For each:
+ * read its drain_next, then kp__drain_unlist it, then look at it. */
 struct partition_queue *kp__drain_take(struct record_accumulator *a);
 static inline void kp__drain_unlist(struct partition_queue *q)
 {
-    /* seq_cst: cleared before the queue is looked at, so that a sender who still
-     * saw it set had pushed what the look will find */
+    /* seq_cst: cleared before the queue is looked at, so that a sender who
+     * still saw it set had pushed what the look will find */
     atomic_store(&q->listed, 0);
 }
 bool kp__drain_empty(const struct record_accumulator *a);
 
-/* Compress one batch that is claimed: outside every lock, then finish it and list
- * its queue. `k` is given back to the set unless it is the I/O thread's. */
+/* Compress one batch that is claimed: outside every lock, then finish it and
+ * list its queue. `k` is given back to the set unless it is the I/O thread's.
+ * */
 void kp__compress_and_finish(struct record_accumulator *a, struct batch *b,
                              struct compressor *k);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stat.h - one measured quantity over time windows, as Kafka's SampledStat, Avg,
- * Max, Rate and CumulativeSum see it.  The caller's lock.  Pure. */
+/* stat.h - one measured quantity over time windows, as Kafka's SampledStat,
+ * Avg, Max, Rate and CumulativeSum see it.  The caller's lock.  Pure. */
 #ifndef KP_SHARED_STAT_H
 #define KP_SHARED_STAT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* status.h - what now stands between topics and their brokers, for kp_status.
  *
- * The I/O thread writes, any thread reads; one small lock, never on a send's way
- * to success. */
+ * The I/O thread writes, any thread reads; one small lock, never on a send's
+ * way to success. */
 #ifndef KP_SHARED_STATUS_H
 #define KP_SHARED_STATUS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sticky.c - choosing partitions for unkeyed records.  Application threads.
  *
- * Invariant: the answer is always a partition of the view, whatever the weights say
- * while the I/O thread rewrites them; no shared word is written but when a
+ * Invariant: the answer is always a partition of the view, whatever the weights
+ * say while the I/O thread rewrites them; no shared word is written but when a
  * partition is left. */
 #include "lib/shared/sticky.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sticky.h - which partition an unkeyed record goes to.
  *
- * KIP-794: a topic has one sticky partition, and leaves it for a randomly chosen
- * one after batch.size bytes (BuiltInPartitioner).  Beyond Java: a thread that
- * finds the sticky partition's lock taken hops to another one and stays with it for a
- * few batches, so that threads do not stand in each other's way. */
+ * KIP-794: a topic has one sticky partition, and leaves it for a randomly
+ * chosen one after batch.size bytes (BuiltInPartitioner).  Beyond Java: a
+ * thread that finds the sticky partition's lock taken hops to another one and
+ * stays with it for a few batches, so that threads do not stand in each other's
+ * way. */
 #ifndef KP_SHARED_STICKY_H
 #define KP_SHARED_STICKY_H
 
@@ -17,7 +18,8 @@
 #define KP_TLS_FAST
 #endif
 
-/* Batches' worth of bytes that a thread stays away from the sticky partition. */
+/* Batches' worth of bytes that a thread stays away from the sticky partition.
+ * */
 #define HOP_BATCHES 4
 
 /* Where this thread has hopped to; one topic at a time. */
@@ -29,8 +31,8 @@ struct hop {
 };
 extern _Thread_local KP_TLS_FAST struct hop kp__hop;
 
-/* The queue of an unkeyed record, locked: the sticky partition's, or the one this
- * thread has hopped to (*hopped). */
+/* The queue of an unkeyed record, locked: the sticky partition's, or the one
+ * this thread has hopped to (*hopped). */
 struct partition_queue *kp__sticky_lock(const struct record_accumulator *a,
                                         struct topic *topic, bool *hopped);
 /* Enough bytes went to q, which is locked: the topic's next unkeyed records, or

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* topic_retries.c - completion queues that hear when a topic has news.  Application
- * threads register, the I/O thread signals; the table's lock.
+/* topic_retries.c - completion queues that hear when a topic has news.
+ * Application threads register, the I/O thread signals; the table's lock.
  *
- * A KP_NOWAIT send that is refused because its topic (or partition) is not known
- * leaves its queue here, and then looks once more: so either it sees the news or
- * the news find it.  A queue hears of any topic's news: that costs a try, no more. */
+ * A KP_NOWAIT send that is refused because its topic (or partition) is not
+ * known leaves its queue here, and then looks once more: so either it sees the
+ * news or the news find it.  A queue hears of any topic's news: that costs a
+ * try, no more. */
 #include "lib/shared/topics_table.h"
 
 #include "lib/base/mem.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* topic_waits.c - names that are asked for and not confirmed.  Application threads
- * ask, the I/O thread answers; one lock, on the slow path only.
+/* topic_waits.c - names that are asked for and not confirmed.  Application
+ * threads ask, the I/O thread answers; one lock, on the slow path only.
  *
- * Invariant: an entry is in the map until its name is confirmed or forgotten, and
- * the map holds one of its references; waiters hold the others, so that the word
- * they sleep on stays. */
+ * Invariant: an entry is in the map until its name is confirmed or forgotten,
+ * and the map holds one of its references; waiters hold the others, so that the
+ * word they sleep on stays. */
 #include "lib/shared/topics_table.h"
 
 #include "lib/base/mem.h"
@@ -202,8 +202,8 @@ static void wake_wait(void *arg, const void *key, size_t size, void *value)
 
 void kp__topics_wake_waits(struct topics *t)
 {
-    /* System calls under the lock, this once in a producer's life: whoever closes
-     * calls this, so the entries' links are not ours to use. */
+    /* System calls under the lock, this once in a producer's life: whoever
+     * closes calls this, so the entries' links are not ours to use. */
     kp__mutex_lock(&t->lock);
     kp__map_each(&t->waits, wake_wait, NULL);
     kp__mutex_unlock(&t->lock);

@@ -2,9 +2,9 @@
 /* topics.c - topics that exist.  The I/O thread adds and publishes; any thread
  * looks up, without a lock.  Names that are only asked for: topic_waits.c.
  *
- * Invariant: what a reader may still hold (tables, lists, views, entries) is never
- * freed before kp__topics_destroy.  Everything is complete before the release store
- * that makes it visible. */
+ * Invariant: what a reader may still hold (tables, lists, views, entries) is
+ * never freed before kp__topics_destroy.  Everything is complete before the
+ * release store that makes it visible. */
 #include "lib/shared/topics_table.h"
 
 #include <string.h>
@@ -328,6 +328,8 @@ struct topic *kp__topics_publish(struct topics *t, const char *name,
 
 void kp__topics_announce(struct topics *t, struct topic *e)
 {
+    if (e == NULL)
+        return;
     /* relaxed: a send that still sees the old answer gives it */
     atomic_store_explicit(&e->refused, KP_OK, memory_order_relaxed);
     kp__topics_raise(&e->version);
@@ -346,7 +348,8 @@ void kp__topics_refuse(struct topics *t, const char *name, size_t size,
         kp__topics_raise(&e->version);
     }
     kp__topics_answer(t, name, size, err);
-    /* An answer that may pass is no reason to try again; that nobody asks is. */
+    /* An answer that may pass is no reason to try again; that nobody asks is.
+     * */
     if (!kp__error_info(err)->retriable || err == KP_ENOMEM)
         kp__topics_retry(t);
 }
@@ -363,11 +366,12 @@ void kp__topics_wake_all(struct topics *t)
     kp__topics_wake_waits(t);
 }
 
-/* Unkeyed records go on at once, and not after batch.size bytes, when the sticky
- * partition is one that they should avoid. */
+/* Unkeyed records go on at once, and not after batch.size bytes, when the
+ * sticky partition is one that they should avoid. */
 static void leave_sticky(struct topic *t, const int32_t *partitions, int32_t n)
 {
-    /* relaxed: see topic.sticky; a sender that changes it meanwhile is right too */
+    /* relaxed: see topic.sticky; a sender that changes it meanwhile is right
+     * too */
     int32_t sticky = atomic_load_explicit(&t->sticky, memory_order_relaxed);
 
     for (int32_t i = 0; i < n; i++)

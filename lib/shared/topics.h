@@ -3,9 +3,10 @@
  *
  * The table only grows; an entry and its queues live as long as the producer.
  * What a send needs is published by the I/O thread with release stores and read
- * with acquire loads: a send takes no lock here and writes nothing.  A name enters
- * the table when a broker has confirmed it, at most 100,000 of them; names asked
- * for and not confirmed stand in a small table of their own, on the slow path. */
+ * with acquire loads: a send takes no lock here and writes nothing.  A name
+ * enters the table when a broker has confirmed it, at most 100,000 of them;
+ * names asked for and not confirmed stand in a small table of their own, on the
+ * slow path. */
 #ifndef KP_SHARED_TOPICS_H
 #define KP_SHARED_TOPICS_H
 
@@ -24,9 +25,9 @@ struct record_accumulator;
 #define TOPICS_MAX 100000
 
 /* Which partitions an unkeyed record may go to, and how likely: prefix sums as
- * in Java's BuiltInPartitioner.  Allocated once with a view of the same size and
- * then rewritten in place with relaxed stores: a torn read costs one odd choice,
- * never a bad partition. */
+ * in Java's BuiltInPartitioner.  Allocated once with a view of the same size
+ * and then rewritten in place with relaxed stores: a torn read costs one odd
+ * choice, never a bad partition. */
 struct topic_weights {
     int32_t capacity;
     _Atomic int32_t count; /* entries in use; 0: uniform over all */
@@ -52,13 +53,13 @@ struct topic {
     uint32_t number; /* of the topic in this producer */
     /* published by the I/O thread */
     _Atomic(struct topic_view *) view;
-    _Atomic int32_t refused;  /* a kp_err that brokers now answer; KP_OK: none */
+    _Atomic int32_t refused; /* a kp_err that brokers now answer; KP_OK: none */
     _Atomic uint32_t version; /* raised by each publication: a wait word */
     /* by senders, once a batch */
-    _Atomic int32_t sticky;   /* -1: none chosen yet */
+    _Atomic int32_t sticky; /* -1: none chosen yet */
     _Atomic uint32_t round_robin;
     /* I/O thread only */
-    void *metadata;           /* the metadata's own entry */
+    void *metadata; /* the metadata's own entry */
 };
 
 /* A name that is asked for.  Counted; waiters keep it. */
@@ -66,10 +67,10 @@ struct topic_wait {
     _Atomic uint32_t version; /* raised by each answer: a wait word */
     _Atomic uint32_t refs;
     /* guarded by the table's lock */
-    kp_err err;              /* last answer; KP_OK: none yet */
-    int64_t since_ns;        /* unknown since */
-    int64_t asked_ns;        /* last time a sender asked */
-    bool posted;             /* the I/O thread knows of it */
+    kp_err err;       /* last answer; KP_OK: none yet */
+    int64_t since_ns; /* unknown since */
+    int64_t asked_ns; /* last time a sender asked */
+    bool posted;      /* the I/O thread knows of it */
     struct topic_name *name;
     struct topic_wait *next; /* of a list at hand */
 };
@@ -89,36 +90,37 @@ static inline const struct topic_view *kp__topic_view(const struct topic *t)
     return atomic_load_explicit(&((struct topic *)(uintptr_t)t)->view,
                                 memory_order_acquire);
 }
-/* Ask for a name.  *out gets a counted entry; *post says that the I/O thread must
- * be told (OP_WANT_TOPIC).  KP_ETOPIC: the table is full; KP_ENOMEM. */
+/* Ask for a name.  *out gets a counted entry; *post says that the I/O thread
+ * must be told (OP_WANT_TOPIC).  KP_ETOPIC: the table is full; KP_ENOMEM. */
 kp_err kp__topics_want(struct topics *t, const char *name, size_t size,
                        int64_t now_ns, struct topic_wait **out, bool *post);
-/* A waiter of a topic's or a name's version that was woken calls this first of all:
- * publishing wakes two, and each of them two more. */
+/* A waiter of a topic's or a name's version that was woken calls this first of
+ * all: publishing wakes two, and each of them two more. */
 static inline void kp__topics_relay(_Atomic uint32_t *version)
 {
     kp__wake(version, 2);
 }
-/* There was no memory to tell the I/O thread: whoever comes next, or waits, shall. */
+/* There was no memory to tell the I/O thread: whoever comes next, or waits,
+ * shall. */
 void kp__topics_not_posted(struct topics *t, struct topic_wait *w);
 /* What the last answer for it was (KP_OK: none yet), and since when it has been
  * unknown. */
 kp_err kp__topics_wait_state(struct topics *t, struct topic_wait *w,
                              int64_t *since_ns);
 void kp__topics_wait_unref(struct topics *t, struct topic_wait *w);
-/* A KP_NOWAIT send to this queue is about to be refused for want of a topic or a
- * partition: signal the queue when there is news.  The caller looks again after
- * it. */
+/* A KP_NOWAIT send to this queue is about to be refused for want of a topic or
+ * a partition: signal the queue when there is news.  The caller looks again
+ * after it. */
 struct kp_cq;
 void kp__topics_want_retry(struct topics *t, struct kp_cq *cq);
 
 /* -- I/O thread -- */
-/* A broker confirmed the topic with `count` partitions: make the entry or let it
- * grow (never shrink).  NULL: no memory, or the table is full. */
+/* A broker confirmed the topic with `count` partitions: make the entry or let
+ * it grow (never shrink).  NULL: no memory, or the table is full. */
 struct topic *kp__topics_publish(struct topics *t, const char *name,
                                  size_t size, int32_t count);
-/* What was published is complete (leaders too): raise the topic's version and wake,
- * by relay, those who wait for it or its name. */
+/* What was published is complete (leaders too): raise the topic's version and
+ * wake, by relay, those who wait for it or its name.  NULL is ignored. */
 void kp__topics_announce(struct topics *t, struct topic *e);
 /* A broker said no to a name: remember it, wake those who wait. */
 void kp__topics_refuse(struct topics *t, const char *name, size_t size,

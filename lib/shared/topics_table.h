@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* topics_table.h - what topics.c and topic_*.c share: nobody else includes it. */
+/* topics_table.h - what topics.c and topic_*.c share: nobody else includes it.
+ * */
 #ifndef KP_SHARED_TOPICS_TABLE_H
 #define KP_SHARED_TOPICS_TABLE_H
 

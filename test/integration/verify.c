@@ -12,8 +12,9 @@
  *   --any-start      of sequences: the topic was made anew
  *   --margin-ms N    lateness that a busy machine may add
  *
- * Without a reader the log is taken to be empty.  Each kind of reader is a view of its own.  A file given twice in one kind is
- * another log, such as that of a topic that was deleted.  Exit 0: no problem.
+ * Without a reader the log is taken to be empty.  Each kind of reader is a view
+ * of its own.  A file given twice in one kind is another log, such as that of a
+ * topic that was deleted.  Exit 0: no problem.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -7,8 +7,8 @@
  * Several suites are named in a row.  The last line it prints is
  * "N passed, N failed", which test/support/run adds up; it exits non-zero when
  * something failed or nothing ran.  An argument runs only the test case of that
- * name.  CK_FORK=no, CK_VERBOSITY and the rest of Check's variables work; a test
- * may take a minute unless its case says otherwise. */
+ * name.  CK_FORK=no, CK_VERBOSITY and the rest of Check's variables work; a
+ * test may take a minute unless its case says otherwise. */
 #ifndef KP_TEST_SUPPORT_MAIN_H
 #define KP_TEST_SUPPORT_MAIN_H
 

@@ -8,15 +8,15 @@
  *     world_end(w);
  *
  * One thread, virtual time, one seed.  The producer is the real library with a
- * clock, sockets, a poller and a resolver of ours (io_env); the I/O thread is run
- * turn by turn, as its own loop would run it, and only when that loop would wake.
- * The brokers are test/broker/model.h.  Sends, flushes and closes that wait are
- * actors: they are looked at again when their ticket's word has changed or their
- * time is up.  Nothing ever sleeps.
+ * clock, sockets, a poller and a resolver of ours (io_env); the I/O thread is
+ * run turn by turn, as its own loop would run it, and only when that loop would
+ * wake. The brokers are test/broker/model.h.  Sends, flushes and closes that
+ * wait are actors: they are looked at again when their ticket's word has
+ * changed or their time is up.  Nothing ever sleeps.
  *
- * Every Produce frame that reaches a broker is taken apart and remembered, and a
- * sequence number that names two different records aborts the test; world_check
- * holds every report against what the logs really hold.
+ * Every Produce frame that reaches a broker is taken apart and remembered, and
+ * a sequence number that names two different records aborts the test;
+ * world_check holds every report against what the logs really hold.
  *
  * KP_WORLD_TRACE=1 in the environment prints what happens. */
 #ifndef KP_TEST_SUPPORT_WORLD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* accumulator_fixture.h - an accumulator with its pool, compressors and one topic,
- * under a clock that stands still, and hands to append and drain with.  For the tests
- * of what stands in lib/shared. */
+/* accumulator_fixture.h - an accumulator with its pool, compressors and one
+ * topic, under a clock that stands still, and hands to append and drain with.
+ * For the tests of what stands in lib/shared. */
 #ifndef KP_TEST_UNIT_ACCUMULATOR_FIXTURE_H
 #define KP_TEST_UNIT_ACCUMULATOR_FIXTURE_H
 
@@ -80,7 +80,8 @@ static inline size_t fixture_available(void)
     return s.available_bytes;
 }
 
-/* An outcome, and everything of the batch goes: what the I/O thread does at last. */
+/* An outcome, and everything of the batch goes: what the I/O thread does at
+ * last. */
 static inline void fixture_complete(struct batch *b, kp_err err)
 {
     struct outcome o = {.err = err,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* accumulator_threads_test.c - real senders against a drain loop that stands in for
- * the I/O thread: every record arrives exactly once and in order, whatever the
- * pool, the codec and the time-outs do. */
+/* accumulator_threads_test.c - real senders against a drain loop that stands in
+ * for the I/O thread: every record arrives exactly once and in order, whatever
+ * the pool, the codec and the time-outs do. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -156,8 +156,8 @@ START_TEST(without_memory_for_a_part_the_whole_outcome_stands)
 }
 END_TEST
 
-/* Futures may be released while the batch is open; the bias stands for those that
- * are still to come. */
+/* Futures may be released while the batch is open; the bias stands for those
+ * that are still to come. */
 START_TEST(references_are_published_once)
 {
     kp__result_unref(result, 3);
@@ -394,7 +394,8 @@ static void *wait_for_it(void *arg)
     return NULL;
 }
 
-/* Completing wakes two; all thousand wake, and the last one frees the result. */
+/* Completing wakes two; all thousand wake, and the last one frees the result.
+ * */
 START_TEST(a_thousand_waiters_are_woken_by_relay)
 {
     static kp_future futures[WAITERS];

@@ -161,8 +161,8 @@ static struct chunk *split_off(struct chunk **list)
 
 /* -- Accounts -- */
 
-/* B1, B2: what is taken is missing, what is given is there again, empty, and the
- * warmest comes first. */
+/* B1, B2: what is taken is missing, what is given is there again, empty, and
+ * the warmest comes first. */
 START_TEST(a_chunk_is_charged_and_comes_back_clean)
 {
     struct chunk *a = take_chunk(&q, full_chunk), *b;
@@ -535,8 +535,8 @@ START_TEST(leaving_the_line_leaves_nothing)
 }
 END_TEST
 
-/* A grant that its waiter no longer wants goes back once, whole, and the next in
- * line is served from it. */
+/* A grant that its waiter no longer wants goes back once, whole, and the next
+ * in line is served from it. */
 START_TEST(a_late_leaver_refunds_once_and_the_next_is_served)
 {
     struct chunk *all = take_all(&q);
@@ -586,8 +586,8 @@ START_TEST(first_come_first_served)
 }
 END_TEST
 
-/* B15: a large request is not starved by smaller ones behind it, and B16: what it
- * leaves goes to the next. */
+/* B15: a large request is not starved by smaller ones behind it, and B16: what
+ * it leaves goes to the next. */
 START_TEST(nobody_overtakes_a_large_request)
 {
     struct chunk *all = take_all(&q);
@@ -732,7 +732,8 @@ START_TEST(the_unreachable_hold_half_at_most)
 }
 END_TEST
 
-/* Their waiters are passed over, in order, and come up when the share has room. */
+/* Their waiters are passed over, in order, and come up when the share has room.
+ * */
 START_TEST(restricted_waiters_are_passed_over)
 {
     struct chunk *dead, *alive = NULL, *c;
@@ -982,7 +983,8 @@ static void *hammer(void *arg)
     return NULL;
 }
 
-/* B10: many threads, a small pool, mixed sizes: nobody starves, nothing is lost. */
+/* B10: many threads, a small pool, mixed sizes: nobody starves, nothing is
+ * lost. */
 START_TEST(many_threads_share_a_small_pool)
 {
     static struct partition_queue queues[THREADS];

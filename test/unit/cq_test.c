@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cq_test.c - completion queues: what is polled, when the fd is readable, and ends
- * in every order. */
+/* cq_test.c - completion queues: what is polled, when the fd is readable, and
+ * ends in every order. */
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -123,8 +123,9 @@ START_TEST(several_batches_and_queues_are_kept_apart)
 }
 END_TEST
 
-/* Topic and text are lent until the next poll, though the memory of the batch went
- * back with its last report: an event loop may need it before it polls again. */
+/* Topic and text are lent until the next poll, though the memory of the batch
+ * went back with its last report: an event loop may need it before it polls
+ * again. */
 START_TEST(texts_are_lent_and_memory_is_not)
 {
     struct outcome o = {.err = KP_INVALID_RECORD, .base_offset = -1};

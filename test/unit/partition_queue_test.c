@@ -286,8 +286,8 @@ START_TEST(a_retried_batch_expires_by_its_creation)
 }
 END_TEST
 
-/* Completed while somebody compresses it: the outcome at once, the memory when the
- * claimant is done, from whom nothing is taken before. */
+/* Completed while somebody compresses it: the outcome at once, the memory when
+ * the claimant is done, from whom nothing is taken before. */
 START_TEST(a_claimant_keeps_the_bytes_of_an_expired_batch)
 {
     struct outcome o = {.err = KP_ETIMEDOUT, .base_offset = -1};
@@ -326,7 +326,8 @@ START_TEST(a_claim_given_back_is_sealed_again)
 }
 END_TEST
 
-/* In flight a batch is not the queue's: it neither expires here nor is emptied. */
+/* In flight a batch is not the queue's: it neither expires here nor is emptied.
+ * */
 START_TEST(a_batch_in_flight_is_not_found)
 {
     struct list out;
@@ -341,8 +342,8 @@ END_TEST
 
 /* -- Memory -- */
 
-/* Two events: the bytes go back when nobody reads them, the slots and structures
- * when everything is reported. */
+/* Two events: the bytes go back when nobody reads them, the slots and
+ * structures when everything is reported. */
 START_TEST(bytes_and_reports_end_on_their_own)
 {
     size_t before = fixture_available();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A producer's whole life, once for each allocation in it that can fail: nothing
- * crashes, nothing leaks, and every record taken has exactly one report.
+/* A producer's whole life, once for each allocation in it that can fail:
+ * nothing crashes, nothing leaks, and every record taken has exactly one
+ * report.
  *
  * The broker is a process of its own, so that only our allocations fail. */
 #include <errno.h>

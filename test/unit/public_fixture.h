@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* public_fixture.h - what the tests of the public API share: an embedded broker,
- * producers made from pairs of settings, records read back from the model's log,
- * and reports that are kept.
+/* public_fixture.h - what the tests of the public API share: an embedded
+ * broker, producers made from pairs of settings, records read back from the
+ * model's log, and reports that are kept.
  *
  * Tests here know nothing of the library but <kp/kp.h>. */
 #ifndef KP_TEST_UNIT_PUBLIC_FIXTURE_H
@@ -59,8 +59,7 @@ static inline int64_t wall_ms(void)
 
 static inline void pause_ms(long ms)
 {
-    struct timespec t = {.tv_sec = ms / 1000,
-                         .tv_nsec = (ms % 1000) * 1000000};
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 
     while (nanosleep(&t, &t) != 0)
         continue;
@@ -168,7 +167,8 @@ static inline kp_producer *start_producer(kp_config *c)
     return p;
 }
 
-/* A producer of the fixture's broker, with more settings: name, value, ..., NULL. */
+/* A producer of the fixture's broker, with more settings: name, value, ...,
+ * NULL. */
 #define MAKE_PRODUCER(...) \
     start_producer(make_config(kp_broker_bootstrap(broker), __VA_ARGS__))
 
@@ -216,8 +216,8 @@ struct stored {
     int32_t sequence;
 };
 
-static inline int64_t copy_bytes(char *out, size_t capacity, const uint8_t *data,
-                                 size_t size)
+static inline int64_t copy_bytes(char *out, size_t capacity,
+                                 const uint8_t *data, size_t size)
 {
     if (data == NULL)
         return -1;
@@ -246,9 +246,8 @@ static inline void copy_record(struct stored *out, const struct kb_record *r)
         (void)copy_bytes(out->headers[n].key, sizeof(out->headers[n].key) - 1,
                          h.key, h.key_size);
         out->headers[n].value_size =
-            copy_bytes(out->headers[n].value,
-                       sizeof(out->headers[n].value) - 1, h.value,
-                       h.value_size);
+            copy_bytes(out->headers[n].value, sizeof(out->headers[n].value) - 1,
+                       h.value, h.value_size);
         n++;
     }
 }
@@ -257,8 +256,7 @@ static inline void copy_record(struct stored *out, const struct kb_record *r)
 static inline size_t read_log(const char *topic, int32_t partition,
                               struct stored *out, size_t max)
 {
-    struct kb_log *l =
-        kb_log_open(kp_broker_lock(broker), topic, partition);
+    struct kb_log *l = kb_log_open(kp_broker_lock(broker), topic, partition);
     struct kb_record r;
     size_t n = 0;
 

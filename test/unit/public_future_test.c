@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Futures: waiting, polling and releasing in any order, by any thread, before and
- * after the producer is gone. */
+/* Futures: waiting, polling and releasing in any order, by any thread, before
+ * and after the producer is gone. */
 #include "test/unit/public_fixture.h"
 
 #include "test/support/main.h"
@@ -323,8 +323,8 @@ END_TEST
 
 START_TEST(each_record_gets_its_own_error)
 {
-    /* The broker names record 1 of three (KIP-467): the others say EBATCH or are
-     * stored, and nothing says more than is so. */
+    /* The broker names record 1 of three (KIP-467): the others say EBATCH or
+     * are stored, and nothing says more than is so. */
     kp_producer *p = lazy();
     kp_future f[3];
     kp_report report;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kp_metrics: every row that Java's producer has, with its group and labels, and
- * values that are right for a known piece of work. */
+/* kp_metrics: every row that Java's producer has, with its group and labels,
+ * and values that are right for a known piece of work. */
 #include <math.h>
 
 #include "test/unit/public_fixture.h"
@@ -334,8 +334,8 @@ START_TEST(records_and_batches_are_counted)
     ASSERT_VALUE(producer_metric(p, "record-retry-total"), 0);
     ASSERT_VALUE(topic_metric(p, "record-error-total"), 0);
     ASSERT_VALUE(topic_metric(p, "record-retry-total"), 0);
-    /* a record: length 1, attributes 1, two deltas 1 to 2 each, null key 1, value 1
-     * + 10, headers 1 */
+    /* a record: length 1, attributes 1, two deltas 1 to 2 each, null key 1,
+     * value 1 + 10, headers 1 */
     bytes = topic_metric(p, "byte-total");
     ASSERT_BETWEEN(bytes, 5 * (61 + 10 * 17), 5 * (61 + 10 * 19));
     ASSERT_VALUE(producer_metric(p, "batch-size-avg"), bytes / 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: polling, the fd as an event loop sees it, wake-ups, the retry
- * signal, memory that reports hold, and every order of destruction. */
+/* Completion queues: polling, the fd as an event loop sees it, wake-ups, the
+ * retry signal, memory that reports hold, and every order of destruction. */
 #include <poll.h>
 
 #include "test/unit/public_fixture.h"
@@ -298,8 +298,8 @@ END_TEST
 
 START_TEST(the_retry_signal_comes_without_a_report)
 {
-    /* What fills the buffer reports elsewhere: this queue only hears that it may
-     * try again. */
+    /* What fills the buffer reports elsewhere: this queue only hears that it
+     * may try again. */
     kp_producer *p = MAKE_PRODUCER("buffer.memory", "65536", "linger.ms", "0",
                                    "max.block.ms", "60000", NULL);
     char value[3000];

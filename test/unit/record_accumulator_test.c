@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* record_accumulator_test.c - appending, as far as one thread can tell: what bytes
- * stand in which batch, what is sealed when, what is refused. */
+/* record_accumulator_test.c - appending, as far as one thread can tell: what
+ * bytes stand in which batch, what is sealed when, what is refused. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -115,8 +115,8 @@ START_TEST(a_record_stands_in_the_batch_as_it_was_given)
 }
 END_TEST
 
-/* One record in a batch of two is the second, which takes the usual way; its bytes
- * are those that the encoder writes. */
+/* One record in a batch of two is the second, which takes the usual way; its
+ * bytes are those that the encoder writes. */
 static void check_encoding(size_t key_size, size_t value_size, int64_t delta)
 {
     static uint8_t expected[40000];
@@ -200,8 +200,8 @@ START_TEST(records_that_fit_share_a_batch)
 }
 END_TEST
 
-/* A7: batch.size is Java's: 61 bytes of header and the records, no more. The next
- * record makes the first batch ready at once. */
+/* A7: batch.size is Java's: 61 bytes of header and the records, no more. The
+ * next record makes the first batch ready at once. */
 START_TEST(a_batch_is_full_at_batch_size_exactly)
 {
     size_t value = 100, first = record_size(value, 0);
@@ -280,7 +280,8 @@ START_TEST(batch_size_zero_means_a_batch_for_each_record)
 }
 END_TEST
 
-/* A batch grows by chunks: a small one, then full ones; no record straddles two. */
+/* A batch grows by chunks: a small one, then full ones; no record straddles
+ * two. */
 START_TEST(a_batch_grows_by_chunks)
 {
     size_t size = 900;
@@ -793,8 +794,8 @@ START_TEST(unkeyed_records_fill_one_partition_then_another)
 }
 END_TEST
 
-/* A39, U8: the limit is passed while the batch is incomplete: no switch; the next
- * record that does not fit completes it and goes elsewhere. */
+/* A39, U8: the limit is passed while the batch is incomplete: no switch; the
+ * next record that does not fit completes it and goes elsewhere. */
 START_TEST(the_switch_waits_for_a_complete_batch)
 {
     int32_t first;
@@ -813,7 +814,8 @@ START_TEST(the_switch_waits_for_a_complete_batch)
 }
 END_TEST
 
-/* Over many records each partition gets the same bytes, whatever their sizes. */
+/* Over many records each partition gets the same bytes, whatever their sizes.
+ * */
 START_TEST(unkeyed_bytes_are_uniform)
 {
     uint64_t bytes[4] = {0}, total = 0;
@@ -862,7 +864,8 @@ START_TEST(partitions_without_weight_are_left_alone)
 }
 END_TEST
 
-/* A sticky partition that loses its weight is left at once: its leader is gone. */
+/* A sticky partition that loses its weight is left at once: its leader is gone.
+ * */
 START_TEST(a_sticky_partition_without_weight_is_left_at_once)
 {
     int32_t partitions[] = {0, 1, 2};
@@ -941,8 +944,8 @@ static void *hold(void *arg)
     return NULL;
 }
 
-/* A sender that finds the sticky partition's lock taken goes elsewhere, and stays
- * there for a while; the topic's sticky partition does not change. */
+/* A sender that finds the sticky partition's lock taken goes elsewhere, and
+ * stays there for a while; the topic's sticky partition does not change. */
 START_TEST(a_taken_lock_makes_an_unkeyed_sender_hop)
 {
     struct held held = {0};
@@ -992,7 +995,8 @@ static kp_err append_text(uint32_t seed, int32_t partition)
     return append_record(&r, partition);
 }
 
-/* batch.size means the compressed size: after batches that shrink, more fits. */
+/* batch.size means the compressed size: after batches that shrink, more fits.
+ * */
 START_TEST(compressible_batches_hold_more_than_batch_size)
 {
     size_t first = 0, last = 0;

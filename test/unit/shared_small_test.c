@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* shared_small_test.c - ops, status and the bell: small files, one test program. */
+/* shared_small_test.c - ops, status and the bell: small files, one test
+ * program. */
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>

@@ -68,8 +68,8 @@ START_TEST(a_maximum_below_zero)
 }
 END_TEST
 
-/* Kafka's Rate: all windows but one count as whole, so a rate that has just begun
- * is not overstated. */
+/* Kafka's Rate: all windows but one count as whole, so a rate that has just
+ * begun is not overstated. */
 START_TEST(a_young_rate_is_not_overstated)
 {
     begin(&two, 0);

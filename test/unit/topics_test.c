@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* topics_test.c - topics that exist, names that are asked for, and readers beside
- * the writer. */
+/* topics_test.c - topics that exist, names that are asked for, and readers
+ * beside the writer. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static struct topic *publish(const char *name, int32_t count)
 {
     struct topic *t = kp__topics_publish(topics, name, strlen(name), count);
 
-    if (t != NULL && count > 0)
+    if (count > 0)
         kp__topics_announce(topics, t);
     return t;
 }

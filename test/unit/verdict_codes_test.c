@@ -314,7 +314,8 @@ START_TEST(fatal_ends_all)
 }
 END_TEST
 
-/* 9.6: without a poller the I/O thread cannot go on: all ends, and close works. */
+/* 9.6: without a poller the I/O thread cannot go on: all ends, and close works.
+ * */
 START_TEST(poller_fails)
 {
     struct world *w = world_begin(
