@@ -69,10 +69,14 @@ else ifneq ($(filter-out $(unconfigured),$(goals)),)
 # -- Configuration --------------------------------------------------------
 $(srcdir)/configure: $(srcdir)/configure.ac
 	cd $(srcdir) && autoconf
-config.mk config.h &: $(srcdir)/configure
+config.mk: $(srcdir)/configure
 	@if [ -x ./config.status ]; then ./config.status --recheck -q && \
 	    ./config.status -q; else $(srcdir)/configure -q; fi
 	@touch config.mk
+# Written with config.mk; an unchanged one keeps its time, so nothing is built
+# again for it.
+config.h: config.mk
+	@test -f $@ || ./config.status -q
 include config.mk
 
 major_minor := $(basename $(VERSION))
@@ -160,8 +164,9 @@ $(CC) $(flags_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ \
 endef
 
 $(foreach v,$(variants),$(eval $(call variant_rules,$(v))))
-.SECONDARY:
 
+# Kept, though nobody names them as a target.
+.PRECIOUS: build/%/flags build/%/sources
 # Objects are built again when the command that makes them changes.
 build/%/flags: FORCE
 	@mkdir -p $(@D)

@@ -46,13 +46,11 @@ kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error)
     began_ns = kp__now_ns(&p->clock);
     op = kp__op_create(OP_FLUSH, NULL, 0);
     if (op == NULL)
-        return kp__error_set(error, KP_ENOMEM, KP_OK,
-                             "kp_flush: no memory");
+        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_flush: no memory");
     kp__producer_post_op(p, op);
     err = wait_for(op, kp__deadline_ns(began_ns, timeout_ms));
     kp__op_unref(op);
-    kp__metrics_add_flush_ns(p->metrics,
-                             kp__now_ns(&p->clock) - began_ns);
+    kp__metrics_add_flush_ns(p->metrics, kp__now_ns(&p->clock) - began_ns);
     return err == KP_OK ? kp__producer_take_unwatched(p, error)
                         : pending(error);
 }

@@ -46,8 +46,8 @@ uint32_t kp__murmur2(const void *data, size_t size)
 static int32_t round_robin(struct topic *t, int32_t count)
 {
     /* relaxed: only the number's uniqueness matters */
-    uint32_t n = atomic_fetch_add_explicit(&t->round_robin, 1,
-                                           memory_order_relaxed);
+    uint32_t n =
+        atomic_fetch_add_explicit(&t->round_robin, 1, memory_order_relaxed);
 
     return (int32_t)(n % (uint32_t)count);
 }

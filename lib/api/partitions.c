@@ -8,8 +8,8 @@
 #include "lib/base/error.h"
 
 /* The caller's topic as a send that goes no further than the topic. */
-static kp_err find_topic(kp_producer *p, const char *topic,
-                         int64_t timeout_ms, struct topic **out)
+static kp_err find_topic(kp_producer *p, const char *topic, int64_t timeout_ms,
+                         struct topic **out)
 {
     kp_record r;
     struct send s;
@@ -46,23 +46,21 @@ static void show(const struct topic_view *v, kp_partition_visit visit,
         kp_partition out = {
             .id = i,
             /* relaxed: each number by itself, see partition_queue.h */
-            .leader = atomic_load_explicit(&q->leader_id,
-                                           memory_order_relaxed),
-            .leader_epoch = atomic_load_explicit(&q->leader_epoch,
-                                                 memory_order_relaxed),
-            .replica_count = atomic_load_explicit(&q->replica_count,
-                                                  memory_order_relaxed),
-            .isr_count = atomic_load_explicit(&q->isr_count,
-                                              memory_order_relaxed),
+            .leader = atomic_load_explicit(&q->leader_id, memory_order_relaxed),
+            .leader_epoch =
+                atomic_load_explicit(&q->leader_epoch, memory_order_relaxed),
+            .replica_count =
+                atomic_load_explicit(&q->replica_count, memory_order_relaxed),
+            .isr_count =
+                atomic_load_explicit(&q->isr_count, memory_order_relaxed),
         };
 
         visit(arg, &out);
     }
 }
 
-kp_err kp_partitions_for(kp_producer *p, const char *topic,
-                         int64_t timeout_ms, int32_t *count,
-                         kp_partition_visit visit, void *arg)
+kp_err kp_partitions_for(kp_producer *p, const char *topic, int64_t timeout_ms,
+                         int32_t *count, kp_partition_visit visit, void *arg)
 {
     const struct topic_view *v;
     struct topic *t;

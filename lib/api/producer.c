@@ -255,8 +255,7 @@ static kp_err close_from_callback(struct kp_producer *p, kp_error *error)
     struct op *op = kp__close_begin(p, 0);
 
     if (op == NULL)
-        return kp__error_set(error, KP_ENOMEM, KP_OK,
-                             "kp_close: no memory");
+        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_close: no memory");
     kp__op_unref(op);
     return KP_PENDING;
 }
@@ -278,8 +277,7 @@ kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
         return close_result(p, error);
     op = kp__close_begin(p, timeout_ms);
     if (op == NULL)
-        return kp__error_set(error, KP_ENOMEM, KP_OK,
-                             "kp_close: no memory");
+        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_close: no memory");
     /* The I/O thread keeps the deadline; its reports come before its answer. */
     while (!kp__op_is_done(op)) {
         kp__op_ticket(op, KP_NEVER, &t);

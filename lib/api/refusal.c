@@ -40,9 +40,8 @@ static void describe(struct kp_producer *p, const kp_record *r, kp_err err,
 {
     switch (err) {
     case KP_EINVAL:
-        (void)kp__format(out, capacity,
-                         "; flags 0x%" PRIx32 ", %zu headers", r->flags,
-                         r->header_count);
+        (void)kp__format(out, capacity, "; flags 0x%" PRIx32 ", %zu headers",
+                         r->flags, r->header_count);
         break;
     case KP_EPARTITION:
         (void)kp__format(out, capacity,
@@ -59,8 +58,8 @@ static void describe(struct kp_producer *p, const kp_record *r, kp_err err,
         break;
     case KP_EMETADATA:
         if ((r->flags & KP_HAS_PARTITION) != 0) {
-            size_t n = kp__format(out, capacity, "; partition=%" PRId32,
-                                  r->partition);
+            size_t n =
+                kp__format(out, capacity, "; partition=%" PRId32, r->partition);
 
             out += n;
             capacity -= n;

@@ -40,14 +40,13 @@ static kp_err ask_for_topic(struct send *s, int64_t now_ns)
 
     if (!kp__topic_is_legal(s->name, s->name_size))
         return KP_ETOPIC;
-    err = kp__topics_want(s->p->topics, s->name, s->name_size, now_ns, &w,
-                          &post);
+    err =
+        kp__topics_want(s->p->topics, s->name, s->name_size, now_ns, &w, &post);
     if (err != KP_OK)
         return err;
     drop_wait(s);
     s->wait = w;
-    if (!post ||
-        kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
+    if (!post || kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
         return KP_OK;
     kp__topics_not_posted(s->p->topics, w);
     return KP_ENOMEM;
@@ -56,8 +55,8 @@ static kp_err ask_for_topic(struct send *s, int64_t now_ns)
 static kp_err taking(const struct kp_producer *p)
 {
     /* acquire: pairs with the release that follows fatal_err */
-    switch (atomic_load_explicit(&p->accumulator.taking,
-                                 memory_order_acquire)) {
+    switch (
+        atomic_load_explicit(&p->accumulator.taking, memory_order_acquire)) {
     case TAKING_CLOSED:
         return KP_ECLOSED;
     case TAKING_FATAL:
@@ -81,8 +80,8 @@ static bool has_no_memory(const struct send *s)
 {
     int64_t since_ns;
 
-    return s->wait != NULL && kp__topics_wait_state(s->p->topics, s->wait,
-                                                    &since_ns) == KP_ENOMEM;
+    return s->wait != NULL &&
+           kp__topics_wait_state(s->p->topics, s->wait, &since_ns) == KP_ENOMEM;
 }
 
 static kp_err wait_for_topic(struct send *s)
@@ -106,9 +105,8 @@ static kp_err wait_for_topic(struct send *s)
         return answer;
     if (kp__topics_find(s->p->topics, s->name, s->name_size) != NULL)
         s->ticket = (struct ticket){NULL, 0, 0};
-    else if (!s->may_wait ||
-             (answer != KP_OK &&
-              now_ns - since_ns >= s->p->settings.max_block_ns))
+    else if (!s->may_wait || (answer != KP_OK &&
+                              now_ns - since_ns >= s->p->settings.max_block_ns))
         return KP_EMETADATA; /* it has been waited for long enough */
     else
         s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns};
@@ -153,8 +151,8 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
 
 /* -- the send -- */
 
-kp_err kp__send_begin(struct send *s, struct kp_producer *p,
-                      const kp_record *r, bool want_future)
+kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
+                      bool want_future)
 {
     kp_err err;
 
@@ -241,8 +239,7 @@ static int64_t deadline_of(const struct send *s, int64_t *call_deadline_ns)
     int64_t now_ns = kp__now_ns(&s->p->clock), own_ns;
 
     if (*call_deadline_ns == 0)
-        *call_deadline_ns =
-            kp__ns_add(now_ns, s->p->settings.max_block_ns);
+        *call_deadline_ns = kp__ns_add(now_ns, s->p->settings.max_block_ns);
     if (s->record->max_wait_ms == 0)
         return *call_deadline_ns;
     own_ns = kp__ns_add(now_ns, kp__ms_to_ns(s->record->max_wait_ms));
@@ -263,8 +260,8 @@ static bool wait_on(struct send *s)
     if (topic) {
         /* Relay: publishing wakes two, and each wakes two more. */
         kp__wake(s->ticket.word, 2);
-        kp__metrics_add_metadata_wait_ns(
-            s->p->metrics, kp__now_ns(&s->p->clock) - began_ns);
+        kp__metrics_add_metadata_wait_ns(s->p->metrics,
+                                         kp__now_ns(&s->p->clock) - began_ns);
     }
     return in_time;
 }
@@ -274,8 +271,8 @@ static bool is_fatal(const struct kp_producer *p, kp_err err)
 {
     /* relaxed: err came from there, so it has been seen to be so */
     return p != NULL && err != KP_EINVAL && err != KP_EFORK &&
-           atomic_load_explicit(&p->accumulator.taking,
-                                memory_order_relaxed) == TAKING_FATAL &&
+           atomic_load_explicit(&p->accumulator.taking, memory_order_relaxed) ==
+               TAKING_FATAL &&
            taking(p) == err;
 }
 
@@ -359,7 +356,6 @@ kp_err kp_send_many(kp_producer *p, const kp_record *records, size_t count,
     if (taken != NULL)
         *taken = i;
     for (size_t j = i; futures != NULL && j < count; j++)
-        refuse(&futures[j], p, err,
-               records != NULL ? records[j].tag : NULL);
+        refuse(&futures[j], p, err, records != NULL ? records[j].tag : NULL);
     return err;
 }

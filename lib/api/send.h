@@ -27,8 +27,8 @@ struct send {
 };
 
 /* Begin: checks the record. KP_OK, or why it is refused. */
-kp_err kp__send_begin(struct send *s, struct kp_producer *p,
-                      const kp_record *r, bool want_future);
+kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
+                      bool want_future);
 /* Go as far as possible without waiting.  KP_PENDING: wait on s->ticket, then
  * call again, or kp__send_give_up when its deadline has passed. */
 kp_err kp__send_try(struct send *s);

@@ -18,8 +18,8 @@ kp_err kp_status(kp_producer *p, const char *topic, kp_error *error)
         return kp__error_set(error, KP_EFORK, KP_OK,
                              "kp_status: the producer belongs to the parent "
                              "process");
-    err = kp__status_get(&p->status, topic,
-                         topic != NULL ? strlen(topic) : 0, &found);
+    err = kp__status_get(&p->status, topic, topic != NULL ? strlen(topic) : 0,
+                         &found);
     if (err != KP_OK) {
         if (error != NULL)
             *error = found;
