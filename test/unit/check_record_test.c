@@ -50,8 +50,7 @@ START_TEST(the_bound_is_javas)
     ck_assert_uint_eq(kp__record_upper_bound(&r), 61 + 21 + 2 + 2 + 1);
     r.headers = &h;
     r.header_count = 1;
-    ck_assert_uint_eq(kp__record_upper_bound(&r),
-                      61 + 21 + 2 + 2 + 1 + 6 + 1);
+    ck_assert_uint_eq(kp__record_upper_bound(&r), 61 + 21 + 2 + 2 + 1 + 6 + 1);
 }
 END_TEST
 
@@ -141,8 +140,7 @@ START_TEST(every_byte_of_a_topic_name_is_judged)
     for (int c = 0; c < 256; c++) {
         char name[2] = {(char)c, 'x'};
         bool legal = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-                     c == '-';
+                     (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 
         ck_assert_int_eq(kp__topic_is_legal(name, 2), legal);
         ck_assert_int_eq(kp__topic_is_legal(name, 1), legal && c != '.');

@@ -44,9 +44,8 @@ static void look(void *arg, const kp_metric *metric)
     if (strcmp(metric->group, w->group) != 0 ||
         strcmp(metric->name, w->name) != 0)
         return;
-    if (w->label != NULL &&
-        (metric->label_count < 2 ||
-         strcmp(metric->labels[1].value, w->label) != 0))
+    if (w->label != NULL && (metric->label_count < 2 ||
+                             strcmp(metric->labels[1].value, w->label) != 0))
         return;
     ck_assert_str_eq(metric->labels[0].name, "client-id");
     ck_assert_str_eq(metric->labels[0].value, "me");
@@ -124,9 +123,8 @@ END_TEST
 
 START_TEST(gauges_are_as_they_were_set)
 {
-    pool = (struct pool_stats){.total_bytes = 1000,
-                               .available_bytes = 400,
-                               .waiting_threads = 3};
+    pool = (struct pool_stats){
+        .total_bytes = 1000, .available_bytes = 400, .waiting_threads = 3};
     kp__metrics_set_connections(m, 5);
     kp__metrics_set_in_flight(m, 6);
     kp__metrics_add_flush_ns(m, 70);
@@ -190,8 +188,7 @@ START_TEST(without_memory_nothing_is_recorded)
         long live = kp__mem_live();
 
         kp__mem_fail_at(nth);
-        ck_assert_ptr_null(
-            kp__metrics_create(2, SECOND, "client", now_ns));
+        ck_assert_ptr_null(kp__metrics_create(2, SECOND, "client", now_ns));
         kp__mem_fail_at(-1);
         ck_assert_int_eq(kp__mem_live(), live);
     }

@@ -38,8 +38,7 @@ START_TEST(each_record_has_one_callback_in_sending_order)
 {
     enum { COUNT = 500 };
     static struct seen seen[COUNT];
-    kp_producer *p = MAKE_PRODUCER("linger.ms", "2", "batch.size", "300",
-                                   NULL);
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "2", "batch.size", "300", NULL);
 
     for (int i = 0; i < COUNT; i++) {
         kp_record r = watched("t", &seen[i]);

@@ -370,8 +370,8 @@ START_TEST(the_earliest_deadline_of_several_closes_counts)
     learn_topic(p, "t");
     add_rule("api=produce answer=none count=-1");
     send_some(p, 1);
-    ck_assert_int_eq(
-        pthread_create(&patient.thread, NULL, close_it, &patient), 0);
+    ck_assert_int_eq(pthread_create(&patient.thread, NULL, close_it, &patient),
+                     0);
     began = now_ms();
     ASSERT_ERR(kp_close(p, 100, &error), KP_ECLOSED);
     ck_assert_int_lt(now_ms() - began, 10000);
@@ -414,9 +414,9 @@ START_TEST(every_send_is_taken_or_refused)
         for (int i = 0; i < 8; i++) {
             memset(&s[i], 0, sizeof(s[i]));
             s[i].p = p;
-            ck_assert_int_eq(pthread_create(&s[i].thread, NULL,
-                                            send_until_refused, &s[i]),
-                             0);
+            ck_assert_int_eq(
+                pthread_create(&s[i].thread, NULL, send_until_refused, &s[i]),
+                0);
         }
         while (atomic_load(&s[7].taken) < 100)
             pause_ms(1);
@@ -504,8 +504,8 @@ START_TEST(a_close_wakes_senders_that_wait_for_memory)
     for (int i = 0; i < 8; i++) {
         memset(&s[i], 0, sizeof(s[i]));
         s[i].p = p;
-        ck_assert_int_eq(
-            pthread_create(&s[i].thread, NULL, send_large, &s[i]), 0);
+        ck_assert_int_eq(pthread_create(&s[i].thread, NULL, send_large, &s[i]),
+                         0);
     }
     ck_assert(becomes_true(all_wait, p));
     began = now_ms();

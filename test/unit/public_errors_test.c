@@ -175,10 +175,9 @@ START_TEST(illegal_topic_names_are_refused)
     static const struct {
         const char *name;
         size_t size; /* 0: a C string */
-    } bad[] = {{"", 0},         {".", 0},         {"..", 0},
-               {"a b", 0},      {"a/b", 0},       {"a\tb", 0},
-               {"t\xd0\xb5", 0}, {"\xff\xfe", 0},  {"a\0b", 3},
-               {"t\n", 2},      {"a,b", 0},       {"a:b", 0}};
+    } bad[] = {{"", 0},     {".", 0},    {"..", 0},        {"a b", 0},
+               {"a/b", 0},  {"a\tb", 0}, {"t\xd0\xb5", 0}, {"\xff\xfe", 0},
+               {"a\0b", 3}, {"t\n", 2},  {"a,b", 0},       {"a:b", 0}};
     char name[251];
     int64_t before;
 
@@ -327,8 +326,8 @@ START_TEST(configs_name_value_and_remedy)
                 "liner.ms", "linger.ms");
     ASSERT_TEXT(kp_config_set(c, "linger.ms", "soon", &error), KP_EINVAL,
                 "linger.ms", "soon");
-    ASSERT_TEXT(kp_config_set(c, "sasl.mechanism", "PLAIN", &error),
-                KP_ENOTSUP, "sasl.mechanism");
+    ASSERT_TEXT(kp_config_set(c, "sasl.mechanism", "PLAIN", &error), KP_ENOTSUP,
+                "sasl.mechanism");
     ASSERT_TEXT(kp_config_set(c, "transactional.id", "x", &error), KP_ENOTSUP,
                 "transactional.id");
     ASSERT_TEXT(kp_config_load(c, "/nowhere/at/all", &error), KP_EINVAL,

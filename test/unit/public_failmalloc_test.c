@@ -85,20 +85,25 @@ struct life {
 /* What a call may say when there is no memory. */
 static void may_lack_memory(kp_err err)
 {
-    ck_assert_msg(err == KP_OK || err == KP_ENOMEM, "%s: %s",
-                  kp_err_name(err), error.text);
+    ck_assert_msg(err == KP_OK || err == KP_ENOMEM, "%s: %s", kp_err_name(err),
+                  error.text);
 }
 
 static bool make(struct life *l, kp_producer **p, kp_cq **q)
 {
     const char *const settings[][2] = {
-        {"bootstrap.servers", bootstrap}, {"compression.type", l->codec},
-        {"linger.ms", "2"},               {"delivery.timeout.ms",
-                                           l->delivery_ms},
-        {"request.timeout.ms", "300"},    {"retry.backoff.ms", "5"},
-        {"reconnect.backoff.ms", "5"},    {"max.block.ms", l->block_ms},
-        {"batch.size", "2000"},           {"client.id", "frugal"},
-        {"buffer.memory", "200000"},      {"reconnect.backoff.max.ms", "20"},
+        {"bootstrap.servers", bootstrap},
+        {"compression.type", l->codec},
+        {"linger.ms", "2"},
+        {"delivery.timeout.ms", l->delivery_ms},
+        {"request.timeout.ms", "300"},
+        {"retry.backoff.ms", "5"},
+        {"reconnect.backoff.ms", "5"},
+        {"max.block.ms", l->block_ms},
+        {"batch.size", "2000"},
+        {"client.id", "frugal"},
+        {"buffer.memory", "200000"},
+        {"reconnect.backoff.max.ms", "20"},
     };
     kp_config *c = NULL;
     kp_err err = kp_config_create(&c);
@@ -252,7 +257,7 @@ START_TEST(one_failure_anywhere_is_survived)
     long calls;
 
     if (_i > 0 && strstr(kp_features(), codecs[_i]) == NULL)
-        return; /* not in this build */
+        return;                             /* not in this build */
     (void)live_with(codecs[_i], -1, false); /* the topics exist from here on */
     calls = live_with(codecs[_i], -1, false);
     ck_assert_int_gt(calls, 50);

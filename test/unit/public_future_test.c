@@ -234,8 +234,8 @@ static void join_waiters(struct waiter *w, int count, kp_err err)
 
 START_TEST(a_thousand_threads_wait_for_one_batch)
 {
-    kp_producer *p = MAKE_PRODUCER("linger.ms", "60000", "batch.size",
-                                   "100000", NULL);
+    kp_producer *p =
+        MAKE_PRODUCER("linger.ms", "60000", "batch.size", "100000", NULL);
     struct waiter *w;
 
     learn_topic(p, "t");

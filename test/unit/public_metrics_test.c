@@ -140,10 +140,8 @@ static void look(void *arg, const kp_metric *m)
 static struct wanted find(kp_producer *p, const char *group, const char *name,
                           const char *label, const char *value)
 {
-    struct wanted w = {.group = group,
-                       .name = name,
-                       .label = label,
-                       .label_value = value};
+    struct wanted w = {
+        .group = group, .name = name, .label = label, .label_value = value};
 
     kp_metrics(p, look, &w);
     return w;
@@ -159,8 +157,7 @@ static double producer_metric(kp_producer *p, const char *name)
 
 static double topic_metric(kp_producer *p, const char *name)
 {
-    struct wanted w =
-        find(p, "producer-topic-metrics", name, "topic", "t");
+    struct wanted w = find(p, "producer-topic-metrics", name, "topic", "t");
 
     ck_assert_msg(w.found == 1, "%s: %d times", name, w.found);
     return w.value;
@@ -209,8 +206,8 @@ static bool nothing_in_flight(void *arg)
 
 START_TEST(every_row_of_javas_is_there)
 {
-    kp_producer *p = MAKE_PRODUCER("client.id", "counted", "linger.ms", "0",
-                                   NULL);
+    kp_producer *p =
+        MAKE_PRODUCER("client.id", "counted", "linger.ms", "0", NULL);
     kp_record r = record_of("t", "v");
 
     ASSERT_OK(deliver(p, &r, NULL));
@@ -226,14 +223,12 @@ START_TEST(every_row_of_javas_is_there)
             ck_assert_int_eq(w.found, 1);
         }
     }
-    ck_assert_int_eq(find(p, "producer-topic-metrics", "byte-total", "topic",
-                          "t")
-                         .found,
-                     1);
-    ck_assert_int_eq(find(p, "producer-node-metrics", "request-total",
-                          "node-id", "node-1")
-                         .found,
-                     1);
+    ck_assert_int_eq(
+        find(p, "producer-topic-metrics", "byte-total", "topic", "t").found, 1);
+    ck_assert_int_eq(
+        find(p, "producer-node-metrics", "request-total", "node-id", "node-1")
+            .found,
+        1);
     ASSERT_OK(kp_producer_destroy(p));
 }
 END_TEST
@@ -292,7 +287,7 @@ START_TEST(a_producer_says_what_and_how_old_it_is)
     ck_assert_int_eq(w.found, 1);
     w = find(p, "app-info", "start-time-ms", NULL, NULL);
     ck_assert_int_eq(w.found, 1);
-    ASSERT_BETWEEN(w.value, before, wall_ms() + 1000);
+    ASSERT_BETWEEN(w.value, before, (double)(wall_ms() + 1000));
     ASSERT_OK(kp_producer_destroy(p));
 }
 END_TEST
@@ -464,8 +459,8 @@ END_TEST
 
 START_TEST(retries_errors_and_throttling_are_counted)
 {
-    kp_producer *p = MAKE_PRODUCER("linger.ms", "60000", "retry.backoff.ms",
-                                   "5", NULL);
+    kp_producer *p =
+        MAKE_PRODUCER("linger.ms", "60000", "retry.backoff.ms", "5", NULL);
 
     learn_topic(p, "t");
     add_rule("api=produce error=6 count=2");
@@ -479,8 +474,7 @@ START_TEST(retries_errors_and_throttling_are_counted)
     ASSERT_ERR(kp_flush(p, SOON_MS, &error), KP_INVALID_RECORD);
     ASSERT_VALUE(producer_metric(p, "record-error-total"), 3);
     ASSERT_VALUE(topic_metric(p, "record-error-total"), 3);
-    ASSERT_BETWEEN(producer_metric(p, "record-error-rate"), 3 / 60.0,
-                   3 / 29.0);
+    ASSERT_BETWEEN(producer_metric(p, "record-error-rate"), 3 / 60.0, 3 / 29.0);
     ASSERT_BETWEEN(producer_metric(p, "record-retry-rate"), 14 / 60.0,
                    14 / 29.0);
     add_rule("api=produce throttle_ms=12 count=1");

@@ -170,7 +170,7 @@ END_TEST
 
 START_TEST(producers_come_and_go_without_a_trace)
 {
-    int before;
+    int before = 0;
 
     for (int i = 0; i < 100; i++) {
         kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
@@ -447,10 +447,43 @@ static void *send_all_the_time(void *arg)
     return NULL;
 }
 
+/* In the child: a producer that is never closed, and exit(3). */
+static void exit_without_close(void)
+{
+    kp_config *c;
+    kp_producer *p;
+    kp_record r = record_of("t", "lost");
+
+    if (kp_config_create(&c) != KP_OK ||
+        kp_config_set(c, "bootstrap.servers", kp_broker_bootstrap(broker),
+                      NULL) != KP_OK ||
+        kp_config_set(c, "linger.ms", "60000", NULL) != KP_OK ||
+        kp_producer_create(&p, c, NULL) != KP_OK)
+        _exit(1);
+    kp_config_destroy(c);
+    for (int i = 0; i < 100; i++)
+        if (kp_send(p, &r, NULL) != KP_OK)
+            _exit(2);
+    exit(0);
+}
+
+START_TEST(exit_without_close_is_no_crash)
+{
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        (void)alarm(30);
+        exit_without_close();
+    }
+    ck_assert_int_eq(wait_for_child(child), 0);
+    ck_assert_uint_eq(stored_count("t", 0), 0);
+}
+END_TEST
+
 START_TEST(forks_in_the_middle_of_work_are_harmless)
 {
-    kp_producer *p = MAKE_PRODUCER("linger.ms", "0", "batch.size", "100",
-                                   NULL);
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "0", "batch.size", "100", NULL);
     pthread_t senders[3];
 
     for (int i = 0; i < 3; i++)
@@ -633,8 +666,7 @@ static void *call_while_cancelled(void *arg)
         atomic_fetch_add(&d->steps, 1);
     if (kp_flush(d->p, SOON_MS, &e) == KP_OK)
         atomic_fetch_add(&d->steps, 1);
-    if (kp_partitions_for(d->p, "nope", 50, &count, NULL, NULL) ==
-        KP_EMETADATA)
+    if (kp_partitions_for(d->p, "nope", 50, &count, NULL, NULL) == KP_EMETADATA)
         atomic_fetch_add(&d->steps, 1);
     (void)kp_cq_poll(d->q, &report, 1, 10);
     kp_cq_wakeup(d->q);
@@ -733,8 +765,7 @@ static int on_a_small_stack(const char *codec)
     kp_metrics(p, NULL, NULL);
     if (kp_status(p, NULL, &(kp_error){0}) != KP_OK)
         return 8;
-    if (kp_close(p, SOON_MS, NULL) != KP_OK ||
-        kp_producer_destroy(p) != KP_OK)
+    if (kp_close(p, SOON_MS, NULL) != KP_OK || kp_producer_destroy(p) != KP_OK)
         return 9;
     kp_cq_destroy(q);
     return 0;
@@ -868,6 +899,9 @@ static Suite *public_process_suite(void)
     tcase_add_test(t, a_child_of_fork_is_told_so_by_every_call);
 #ifndef __SANITIZE_THREAD__ /* it cannot follow new threads into a child */
     tcase_add_test(t, a_child_may_make_its_own);
+#if !defined(__SANITIZE_ADDRESS__) /* what is left is a leak, and meant to be */
+    tcase_add_test(t, exit_without_close_is_no_crash);
+#endif
 #endif
     tcase_add_test(t, forks_in_the_middle_of_work_are_harmless);
     suite_add_tcase(s, t);

@@ -43,8 +43,7 @@ static bool readable(kp_cq *queue, int timeout_ms)
 START_TEST(reports_come_in_order_with_tags)
 {
     enum { COUNT = 1000 };
-    kp_producer *p = MAKE_PRODUCER("linger.ms", "1", "batch.size", "500",
-                                   NULL);
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "1", "batch.size", "500", NULL);
     static int tags[COUNT];
     kp_report reports[64];
     size_t got = 0;
@@ -208,8 +207,8 @@ START_TEST(an_event_loop_misses_nothing)
 
     l.p = MAKE_PRODUCER("linger.ms", "0", "batch.size", "200", NULL);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(
-            pthread_create(&threads[i], NULL, send_through, &l), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, send_through, &l),
+                         0);
     while (got < THREADS * EACH) {
         ck_assert_msg(readable(q, SOON_MS), "a wake-up was lost after %zu",
                       got);
@@ -318,8 +317,7 @@ START_TEST(the_retry_signal_comes_without_a_report)
     while (kp_cq_poll(q, &report, 1, 0) == 1)
         continue;
     for (int i = 0; i < 100 && kp_send(p, &r, NULL) != KP_OK; i++)
-        ck_assert(readable(q, SOON_MS) &&
-                  kp_cq_poll(q, &report, 1, 0) <= 1);
+        ck_assert(readable(q, SOON_MS) && kp_cq_poll(q, &report, 1, 0) <= 1);
     ASSERT_OK(kp_close(p, KP_FOREVER, &error));
     ck_assert_uint_eq(kp_cq_poll(q, &report, 1, SOON_MS), 1);
     ck_assert_int_eq(report.err, KP_OK);

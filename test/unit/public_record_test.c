@@ -313,9 +313,9 @@ END_TEST
 
 START_TEST(buffer_memory_bounds_a_record_too)
 {
-    kp_producer *small = MAKE_PRODUCER("buffer.memory", "40000",
-                                       "max.request.size", "1000000",
-                                       "max.block.ms", "20000", NULL);
+    kp_producer *small =
+        MAKE_PRODUCER("buffer.memory", "40000", "max.request.size", "1000000",
+                      "max.block.ms", "20000", NULL);
     char *value = malloc(50000);
     kp_record r;
 
@@ -365,8 +365,7 @@ START_TEST(keys_choose_as_java_does)
     } known[] = {{"21", 1528297274 % 4 /* -973932308 & 0x7fffffff */},
                  {"foobar", (-790332482 & 0x7fffffff) % 4},
                  {"a-little-bit-long-string", (-985981536 & 0x7fffffff) % 4},
-                 {"a-little-bit-longer-string",
-                  (-1486304829 & 0x7fffffff) % 4},
+                 {"a-little-bit-longer-string", (-1486304829 & 0x7fffffff) % 4},
                  {"abc", (479470107 & 0x7fffffff) % 4}};
 
     for (size_t i = 1; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -450,7 +449,8 @@ START_TEST(round_robin_takes_turns)
 {
     kp_producer *turns = MAKE_PRODUCER("partitioner.class",
                                        "org.apache.kafka.clients.producer."
-                                       "RoundRobinPartitioner", NULL);
+                                       "RoundRobinPartitioner",
+                                       NULL);
     int per[4] = {0};
 
     for (int i = 0; i < 20; i++) {

@@ -185,6 +185,30 @@ START_TEST(max_block_ms_0_never_waits)
 }
 END_TEST
 
+START_TEST(names_asked_for_are_bounded)
+{
+    enum { MOST = 100000 };
+    kp_producer *p;
+    char name[32];
+    kp_err err = KP_EMETADATA;
+    int asked = 0;
+
+    kp_broker_stop_node(broker, 1);
+    p = MAKE_PRODUCER(NULL);
+    while (err == KP_EMETADATA && asked < MOST + 10) {
+        kp_record r;
+
+        (void)snprintf(name, sizeof(name), "name-%d", asked++);
+        r = record_of(name, "v");
+        r.flags = KP_NOWAIT;
+        err = kp_send(p, &r, NULL);
+    }
+    ASSERT_ERR(err, KP_ETOPIC);
+    ck_assert_int_eq(asked, MOST + 1);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 /* -- topics the brokers refuse -- */
 
 START_TEST(a_refused_topic_is_refused_with_the_brokers_code)
@@ -336,8 +360,8 @@ END_TEST
 
 START_TEST(a_partition_that_never_comes_is_told_by_its_number)
 {
-    kp_config *c = make_config(kp_broker_bootstrap(broker), "max.block.ms",
-                               "200", NULL);
+    kp_config *c =
+        make_config(kp_broker_bootstrap(broker), "max.block.ms", "200", NULL);
     kp_record r = record_of("here", "v");
     kp_producer *p;
     int64_t began;
@@ -399,8 +423,8 @@ START_TEST(a_bad_bootstrap_name_is_told)
     struct wanted_status w = {.err = KP_ERESOLVE};
     kp_record r = record_of("here", "v");
 
-    w.p = start_producer(make_config("no-such-host.invalid:9092",
-                                     "max.block.ms", "500", NULL));
+    w.p = start_producer(
+        make_config("no-such-host.invalid:9092", "max.block.ms", "500", NULL));
     ASSERT_ERR(kp_send(w.p, &r, NULL), KP_EMETADATA);
     ck_assert(becomes_true(status_is, &w));
     ASSERT_SAYS("no-such-host.invalid");
@@ -454,6 +478,7 @@ static Suite *public_topic_suite(void)
     tcase_add_test(t, max_wait_ms_does_not_exceed_max_block_ms);
     tcase_add_test(t, nowait_says_so_at_once_and_asks);
     tcase_add_test(t, max_block_ms_0_never_waits);
+    tcase_add_test(t, names_asked_for_are_bounded);
     tcase_add_test(t, a_refused_topic_is_refused_with_the_brokers_code);
     tcase_add_test(t, a_refusal_is_logged_once_in_a_while);
     suite_add_tcase(s, t);
