@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ledger_test.c - sequences, what may be stamped, settled and bumped.
- * Ids such as T12 are explained in test/README.md. */
+ * Ids such as T7 are explained in test/README.md. */
 #include "io_thread/ledger.h"
 #include "lib/shared/batch.h"
 #include "test/support/main.h"
