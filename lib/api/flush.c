@@ -33,6 +33,14 @@ static kp_err wait_for(struct op *op, int64_t deadline_ns)
     return KP_OK;
 }
 
+/* Everything is reported: what is there to tell? */
+static kp_err result(struct kp_producer *p, kp_error *error)
+{
+    kp_err err = kp__producer_take_unwatched(p, error);
+
+    return err == KP_OK ? kp__producer_fatal(p, error) : err;
+}
+
 kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error)
 {
     kp_err err = kp__check_waiting_call(p, "kp_flush", timeout_ms, error);
@@ -42,7 +50,7 @@ kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error)
     if (err != KP_OK)
         return err;
     if (all_reported(p))
-        return kp__producer_take_unwatched(p, error);
+        return result(p, error);
     began_ns = kp__now_ns(&p->clock);
     op = kp__op_create(OP_FLUSH, NULL, 0);
     if (op == NULL)
@@ -51,6 +59,5 @@ kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error)
     err = wait_for(op, kp__deadline_ns(began_ns, timeout_ms));
     kp__op_unref(op);
     kp__metrics_add_flush_ns(p->metrics, kp__now_ns(&p->clock) - began_ns);
-    return err == KP_OK ? kp__producer_take_unwatched(p, error)
-                        : pending(error);
+    return err == KP_OK ? result(p, error) : pending(error);
 }

@@ -70,6 +70,8 @@ kp_err kp_partitions_for(kp_producer *p, const char *topic, int64_t timeout_ms,
     if (err == KP_OK && topic == NULL)
         err = KP_EINVAL;
     if (err == KP_OK)
+        err = kp__producer_fatal(p, NULL);
+    if (err == KP_OK)
         err = find_topic(p, topic, timeout_ms, &t);
     if (err != KP_OK)
         return err;

@@ -226,6 +226,8 @@ static kp_err close_result(struct kp_producer *p, kp_error *error)
 {
     kp_err err = kp__producer_take_unwatched(p, error);
 
+    if (err == KP_OK)
+        err = kp__producer_fatal(p, error);
     if (atomic_load(&p->failed_any) != 0)
         return kp__error_set(error, KP_ECLOSED, err,
                              "the close's timeout came before everything was "
@@ -320,6 +322,23 @@ kp_err kp_producer_destroy(kp_producer *p)
     cancel_state = kp__cancel_off();
     err = destroy(p);
     kp__cancel_on(cancel_state);
+    return err;
+}
+
+/* -- a producer that has come to its end -- */
+
+kp_err kp__producer_fatal(struct kp_producer *p, kp_error *error)
+{
+    kp_error found;
+    kp_err err;
+
+    /* acquire: pairs with the release that follows the status' text */
+    if (atomic_load_explicit(&p->accumulator.taking, memory_order_acquire) !=
+        TAKING_FATAL)
+        return KP_OK;
+    err = kp__status_get(&p->status, NULL, 0, &found);
+    if (error != NULL)
+        *error = found;
     return err;
 }
 

@@ -20,6 +20,8 @@ struct op *kp__close_begin(struct kp_producer *p, int64_t timeout_ms);
 /* The failures that nobody watched since the last call: KP_OK, or the first
  * one's err with a text in `error`. */
 kp_err kp__producer_take_unwatched(struct kp_producer *p, kp_error *error);
+/* KP_OK, or the err that a fatal producer says from now on, with its text. */
+kp_err kp__producer_fatal(struct kp_producer *p, kp_error *error);
 /* A call that waits, by the thread and process that makes it: KP_OK, KP_EINVAL,
  * KP_EFORK or KP_EDEADLK with a text. `what` names the call. */
 kp_err kp__check_waiting_call(const struct kp_producer *p, const char *what,

@@ -71,6 +71,9 @@ void kb_server_socket_close(struct client_socket *k, bool reset)
     if (reset)
         (void)setsockopt(k->watched.fd, SOL_SOCKET, SO_LINGER, &hard,
                          sizeof(hard));
+    /* Closing is not enough: the child of a fork may hold the socket too, and then
+     * epoll would go on to tell of it. */
+    (void)epoll_ctl(k->server->epoll_fd, EPOLL_CTL_DEL, k->watched.fd, NULL);
     (void)close(k->watched.fd);
     k->watched.fd = -1;
     kb_conn_close(k->conn, true, kb_server_now(k->server));

@@ -519,6 +519,51 @@ START_TEST(a_close_wakes_senders_that_wait_for_memory)
 }
 END_TEST
 
+/* -- a producer that cannot go on -- */
+
+static void is_fatal(kp_err err)
+{
+    ck_assert_int_eq(err, KP_CLUSTER_AUTHORIZATION_FAILED);
+    ck_assert_int_eq(error.err, err);
+    ck_assert_int_eq(error.kind, KP_KIND_FATAL);
+}
+
+START_TEST(a_fatal_producer_says_so_in_every_call)
+{
+    kp_producer *p;
+    kp_record r = record_of("t", "v");
+    kp_report report;
+    int32_t count;
+    kp_future f;
+
+    add_rule("api=init-producer-id error=31 count=-1");
+    p = MAKE_PRODUCER("linger.ms", "0", NULL);
+    if (kp_send(p, &r, &f) == KP_OK) {
+        ASSERT_ERR(kp_future_wait(&f, SOON_MS, &report),
+                   KP_CLUSTER_AUTHORIZATION_FAILED);
+        ck_assert_int_eq(report.stored, KP_STORED_NO);
+    }
+    kp_future_release(&f, 1);
+    ASSERT_ERR(kp_send(p, &r, &f), KP_CLUSTER_AUTHORIZATION_FAILED);
+    ASSERT_ERR(kp_future_wait(&f, 0, &report),
+               KP_CLUSTER_AUTHORIZATION_FAILED);
+    ck_assert_int_eq(report.kind, KP_KIND_FATAL);
+    is_fatal(kp_status(p, "t", &error));
+    ASSERT_SAYS("enable.idempotence");
+    is_fatal(kp_flush(p, SOON_MS, &error));
+    is_fatal(kp_flush(p, 0, &error));
+    ASSERT_ERR(kp_partitions_for(p, "t", 0, &count, NULL, NULL),
+               KP_CLUSTER_AUTHORIZATION_FAILED);
+    ASSERT_ERR(kp_partitions_for(p, "other", SOON_MS, &count, NULL, NULL),
+               KP_CLUSTER_AUTHORIZATION_FAILED);
+    is_fatal(kp_close(p, SOON_MS, &error));
+    is_fatal(kp_status(p, NULL, &error));
+    ASSERT_ERR(kp_send(p, &r, NULL), KP_CLUSTER_AUTHORIZATION_FAILED);
+    ASSERT_OK(kp_producer_destroy(p));
+    ck_assert_uint_eq(stored_count("t", 0), 0);
+}
+END_TEST
+
 static Suite *public_close_suite(void)
 {
     Suite *s = suite_create("public close");
@@ -547,6 +592,7 @@ static Suite *public_close_suite(void)
     tcase_add_test(t, a_delivery_timeout_ends_it);
     tcase_add_test(t, eight_threads_close_at_once);
     tcase_add_test(t, the_earliest_deadline_of_several_closes_counts);
+    tcase_add_test(t, a_fatal_producer_says_so_in_every_call);
     suite_add_tcase(s, t);
     t = tcase_create("senders inside");
     tcase_add_checked_fixture(t, setup, teardown_broker);
