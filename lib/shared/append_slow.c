@@ -518,6 +518,14 @@ static bool next_batch(struct attempt *t)
     return true;
 }
 
+/* A batch was opened here and is empty still: it must get its record, as whoever
+ * finds it would send a batch of none.  The lock has been held since the last look
+ * at `taking`. */
+static bool just_opened(const struct attempt *t)
+{
+    return t->opened && t->q->open != NULL && t->q->open->record_count == 0;
+}
+
 /* With t->q locked. */
 static kp_err run(struct attempt *t)
 {
@@ -526,7 +534,7 @@ static kp_err run(struct attempt *t)
     kp_err err;
 
     for (;;) {
-        err = taking_err(t->a);
+        err = just_opened(t) ? KP_OK : taking_err(t->a);
         if (KP_UNLIKELY(err != KP_OK)) {
             kp__mutex_unlock(&t->q->lock);
             after_lock(t);
