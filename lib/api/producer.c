@@ -269,14 +269,16 @@ kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
     struct op *op;
     kp_err err;
 
-    if (p != NULL && p->fork_generation == kp__fork_generation() &&
-        timeout_ms >= KP_FOREVER && kp__io_thread_is_me(p))
-        return close_from_callback(p, error);
+    if (p != NULL && timeout_ms >= KP_FOREVER && kp__io_thread_is_me(p))
+        timeout_ms = 0; /* a callback of its own: as far as can be */
     err = kp__check_waiting_call(p, "kp_close", timeout_ms, error);
     if (err != KP_OK)
         return err;
     if (atomic_load(&p->life) == LIFE_STOPPED)
         return close_result(p, error);
+    /* Not even for another producer's end: it may wait for ours. */
+    if (kp__in_callback())
+        return close_from_callback(p, error);
     op = kp__close_begin(p, timeout_ms);
     if (op == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_close: no memory");

@@ -170,14 +170,14 @@ END_TEST
 /* -- calls from a callback -- */
 
 struct inside {
-    kp_producer *own, *other;
+    kp_producer *own, *other, *third;
     kp_cq *queue;
     kp_future pending, done;
     struct seen nested, nested_many[2];
     kp_report done_report;
     kp_err send, send_unknown, send_many, flush, flush_0, flush_forever, wait,
         wait_0, wait_done, wait_all, wait_all_0, partitions, partitions_0,
-        status, other_close, other_close_0, other_destroy, destroy;
+        status, other_close, third_close, other_destroy, destroy;
     size_t many_taken, polled;
     int32_t count;
     int metrics;
@@ -232,6 +232,7 @@ static void call_everything(const kp_report *report)
     in->status = kp_status(in->own, NULL, NULL);
     kp_metrics(in->own, count_metric, &in->metrics);
     in->other_close = kp_close(in->other, 1000, NULL);
+    in->third_close = kp_close(in->third, 0, NULL);
     in->destroy = kp_producer_destroy(in->own);
     in->other_destroy = kp_producer_destroy(in->other);
     kp_future_release(&in->pending, 1);
@@ -251,6 +252,7 @@ START_TEST(calls_from_a_callback_never_wait)
 
     in.own = MAKE_PRODUCER("linger.ms", "0", "max.block.ms", "60000", NULL);
     in.other = lazy();
+    in.third = lazy();
     learn_topic(in.own, "t");
     ASSERT_OK(kp_cq_create(&in.queue, &error));
     ASSERT_OK(kp_send(in.own, &first, &in.done));
@@ -281,6 +283,8 @@ START_TEST(calls_from_a_callback_never_wait)
     ck_assert_uint_eq(in.polled, 0);
     ck_assert_int_gt(in.metrics, 50);
     ASSERT_ERR(in.other_close, KP_EDEADLK);
+    ASSERT_ERR(in.third_close, KP_PENDING);
+    ASSERT_ERR(kp_status(in.third, NULL, &error), KP_ECLOSED);
     ASSERT_ERR(in.destroy, KP_EDEADLK);
     ASSERT_ERR(in.other_destroy, KP_EDEADLK);
 
@@ -293,6 +297,7 @@ START_TEST(calls_from_a_callback_never_wait)
     ASSERT_OK(kp_close(in.other, KP_FOREVER, &error));
     ck_assert_uint_eq(stored_count("other", 0), 1);
     ASSERT_OK(kp_producer_destroy(in.other));
+    ASSERT_OK(kp_producer_destroy(in.third));
     ASSERT_OK(kp_producer_destroy(in.own));
     kp_cq_destroy(in.queue);
 }

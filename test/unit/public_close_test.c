@@ -406,8 +406,9 @@ static void *send_until_refused(void *arg)
 
 START_TEST(every_send_is_taken_or_refused)
 {
-    for (int round = 0; round < 5; round++) {
-        kp_producer *p = MAKE_PRODUCER("linger.ms", "1", NULL);
+    for (int round = 0; round < 20; round++) {
+        kp_producer *p =
+            MAKE_PRODUCER("linger.ms", "0", "batch.size", "100", NULL);
         struct sender s[8];
         size_t before = stored_count("t", 0), taken = 0;
 
@@ -545,8 +546,7 @@ START_TEST(a_fatal_producer_says_so_in_every_call)
     }
     kp_future_release(&f, 1);
     ASSERT_ERR(kp_send(p, &r, &f), KP_CLUSTER_AUTHORIZATION_FAILED);
-    ASSERT_ERR(kp_future_wait(&f, 0, &report),
-               KP_CLUSTER_AUTHORIZATION_FAILED);
+    ASSERT_ERR(kp_future_wait(&f, 0, &report), KP_CLUSTER_AUTHORIZATION_FAILED);
     ck_assert_int_eq(report.kind, KP_KIND_FATAL);
     is_fatal(kp_status(p, "t", &error));
     ASSERT_SAYS("enable.idempotence");

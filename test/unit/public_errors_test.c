@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every call of the public API that is wrong by itself: its code, the text that
  * names value and remedy, and that nothing was taken. */
+#include <unistd.h>
+
 #include "test/unit/public_fixture.h"
 
 #include "test/support/main.h"
@@ -399,6 +401,40 @@ START_TEST(names_and_texts_are_there_for_every_number)
 }
 END_TEST
 
+START_TEST(the_ready_log_function_writes_one_line)
+{
+    const kp_log line = {.level = KP_LOG_WARN,
+                         .repeated = 3,
+                         .client_id = "orders",
+                         .component = "metadata",
+                         .text = "something stands in the way"};
+    int fds[2], saved = dup(STDERR_FILENO);
+    char text[500];
+    ssize_t n;
+
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_ge(dup2(fds[1], STDERR_FILENO), 0);
+    kp_log_stderr(NULL, &line);
+    (void)fflush(stderr);
+    ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+    (void)close(fds[1]);
+    n = read(fds[0], text, sizeof(text) - 1);
+    ck_assert_int_gt(n, 0);
+    text[n] = '\0';
+    ck_assert_ptr_eq(strchr(text, '\n'), text + n - 1);
+    /* 2031-05-06T07:08:09.010Z kp WARN  orders metadata: ... */
+    ck_assert_int_eq(text[4], '-');
+    ck_assert_int_eq(text[10], 'T');
+    ck_assert_ptr_nonnull(strstr(text, "Z kp WARN "));
+    ck_assert_ptr_nonnull(strstr(text, "orders"));
+    ck_assert_ptr_nonnull(strstr(text, "metadata"));
+    ck_assert_ptr_nonnull(strstr(text, "something stands in the way"));
+    ck_assert_ptr_nonnull(strstr(text, "3"));
+    (void)close(fds[0]);
+    (void)close(saved);
+}
+END_TEST
+
 START_TEST(the_library_says_what_it_is)
 {
     char version[32];
@@ -441,6 +477,7 @@ static Suite *public_errors_suite(void)
     tcase_add_test(t, queues_ignore_what_is_not_there);
     tcase_add_test(t, futures_that_are_none_say_so);
     tcase_add_test(t, names_and_texts_are_there_for_every_number);
+    tcase_add_test(t, the_ready_log_function_writes_one_line);
     tcase_add_test(t, the_library_says_what_it_is);
     suite_add_tcase(s, t);
     return s;
