@@ -420,6 +420,8 @@ START_TEST(the_thread_counts_its_time)
     kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
     kp_record r = record_of("t", "v");
 
+    /* So the first send waits for certain. */
+    add_rule("api=metadata process_ms=50 count=1");
     for (int i = 0; i < 50; i++)
         ASSERT_OK(deliver(p, &r, NULL));
     ASSERT_BETWEEN(producer_metric(p, "select-total"), 50, 5000);
