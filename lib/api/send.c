@@ -104,12 +104,12 @@ static kp_err wait_for_topic(struct send *s)
     if (is_final(answer) || answer == KP_ENOMEM)
         return answer;
     if (kp__topics_find(s->p->topics, s->name, s->name_size) != NULL)
-        s->ticket = (struct ticket){NULL, 0, 0};
+        s->ticket = (struct ticket){0};
     else if (!s->may_wait || (answer != KP_OK &&
                               now_ns - since_ns >= s->p->settings.max_block_ns))
         return KP_EMETADATA; /* it has been waited for long enough */
     else
-        s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns};
+        s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns, 0};
     return KP_PENDING;
 }
 
@@ -141,11 +141,11 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
         return KP_ENOMEM;
     want_retry(s);
     if (s->record->partition < kp__topic_view(t)->count)
-        s->ticket = (struct ticket){NULL, 0, 0};
+        s->ticket = (struct ticket){0};
     else if (!s->may_wait)
         return KP_EMETADATA;
     else
-        s->ticket = (struct ticket){&t->version, seen, s->deadline_ns};
+        s->ticket = (struct ticket){&t->version, seen, s->deadline_ns, 0};
     return KP_PENDING;
 }
 

@@ -38,7 +38,8 @@ static struct timespec to_timespec(int64_t ns)
 #define FUTEX_CALL SYS_futex
 #endif
 
-bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
+bool kp__wait_masked(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns,
+                     uint32_t mask)
 {
     struct timespec until = to_timespec(deadline_ns);
     int saved = errno;
@@ -47,20 +48,18 @@ bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
     kp__mutex_check_none();
     /* WAIT_BITSET, as plain WAIT takes a duration and this an instant. */
     if (syscall(FUTEX_CALL, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen,
-                deadline_ns == KP_NEVER ? NULL : &until, NULL,
-                FUTEX_BITSET_MATCH_ANY) != 0)
+                deadline_ns == KP_NEVER ? NULL : &until, NULL, mask) != 0)
         in_time = errno != ETIMEDOUT;
     errno = saved;
     return in_time;
 }
 
-void kp__wake(_Atomic uint32_t *word, int n)
+void kp__wake_masked(_Atomic uint32_t *word, int n, uint32_t mask)
 {
     int saved = errno;
 
-    /* EFAULT, should the memory be gone, is as good as nobody sleeping. */
-    (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL,
-                  NULL, 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, n,
+                  NULL, NULL, mask);
     errno = saved;
 }
 
@@ -102,13 +101,15 @@ static struct bucket *bucket_of(const _Atomic uint32_t *word)
     return &buckets[mixed >> 58];
 }
 
-bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
+bool kp__wait_masked(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns,
+                     uint32_t mask)
 {
     struct bucket *b = bucket_of(word);
     struct timespec until = to_timespec(deadline_ns);
     /* A condition wait is a cancellation point, and none of our calls is. */
     int cancel_state = kp__cancel_off(), result = 0;
 
+    (void)mask;
     kp__mutex_check_none();
     (void)pthread_mutex_lock(&b->lock);
     /* Relaxed: the mutex orders this with the wake that follows a change; the
@@ -122,11 +123,12 @@ bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
     return result != ETIMEDOUT;
 }
 
-void kp__wake(_Atomic uint32_t *word, int n)
+void kp__wake_masked(_Atomic uint32_t *word, int n, uint32_t mask)
 {
     struct bucket *b = bucket_of(word);
 
     (void)n;
+    (void)mask;
     (void)pthread_mutex_lock(&b->lock);
     (void)pthread_cond_broadcast(&b->changed);
     (void)pthread_mutex_unlock(&b->lock);
@@ -134,9 +136,20 @@ void kp__wake(_Atomic uint32_t *word, int n)
 
 #endif
 
+bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
+{
+    return kp__wait_masked(word, seen, deadline_ns, KP_WAKE_ANY);
+}
+
+void kp__wake(_Atomic uint32_t *word, int n)
+{
+    kp__wake_masked(word, n, KP_WAKE_ANY);
+}
+
 bool kp__ticket_wait(const struct ticket *t)
 {
     if (t->word == NULL)
         return true;
-    return kp__wait(t->word, t->seen, t->deadline_ns);
+    return kp__wait_masked(t->word, t->seen, t->deadline_ns,
+                           t->mask != 0 ? t->mask : KP_WAKE_ANY);
 }

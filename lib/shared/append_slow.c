@@ -414,7 +414,7 @@ static kp_err answered(struct attempt *t, enum pool_answer answer)
         return KP_OK;
     case POOL_WAIT:
         x->queue = t->q;
-        x->ticket = (struct ticket){&x->waiter.word, 0, x->deadline_ns};
+        x->ticket = kp__pool_ticket(t->a->pool, &x->waiter, x->deadline_ns);
         return KP_PENDING;
     case POOL_CLOSED:
         err = taking_err(t->a);

@@ -248,9 +248,8 @@ void kp__result_ticket(struct batch_result *r, int64_t deadline_ns,
     uint32_t old = atomic_fetch_or_explicit(&r->word, RESULT_WAITERS,
                                             memory_order_acq_rel);
 
-    out->deadline_ns = deadline_ns;
-    out->word = (old & RESULT_DONE) != 0 ? NULL : &r->word;
-    out->seen = old | RESULT_WAITERS;
+    *out = (struct ticket){(old & RESULT_DONE) != 0 ? NULL : &r->word,
+                           old | RESULT_WAITERS, deadline_ns, 0};
 }
 
 void kp__result_relay(struct batch_result *r)

@@ -86,7 +86,7 @@ struct pool_waiter {
     size_t extent_bytes;   /* granted as room, mapped by the waiter itself */
     uint64_t arrival;
     int64_t since_ns;
-    _Atomic uint32_t word; /* 0 waiting, 1 granted, 2 closed */
+    _Atomic uint32_t word; /* 0 waiting, 1 granted, 2 closed; see the ticket */
     bool joined;           /* the owner's: it has been in line */
     bool in_line;          /* guarded by the pool's lock */
     int line;              /* likewise */
@@ -107,12 +107,16 @@ void kp__pool_ref(struct buffer_pool *p);
 void kp__pool_unref(struct buffer_pool *p);
 
 /* Ask for `need` on behalf of q.  may_wait false: POOL_FULL instead of joining
- * the line.  After POOL_WAIT call again with the same waiter when its word has
- * changed.  The waiter must leave the line by a grant or by kp__pool_leave. */
+ * the line.  After POOL_WAIT call again with the same waiter when the ticket
+ * says so.  The waiter must leave the line by a grant or by kp__pool_leave. */
 enum pool_answer kp__pool_try(struct buffer_pool *p, struct partition_queue *q,
                               const struct pool_need *need, bool may_wait,
                               int64_t now_ns, struct pool_waiter *w,
                               struct pool_grant *out);
+/* For a waiter in line.  It sleeps on a word of the pool's: its own may be gone
+ * with its thread before the one who grants has made the call that wakes it. */
+struct ticket kp__pool_ticket(struct buffer_pool *p,
+                              const struct pool_waiter *w, int64_t deadline_ns);
 /* Give up: leave the line, return what was granted meanwhile. */
 void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
                     int64_t now_ns);

@@ -203,10 +203,8 @@ size_t kp__cq_try(struct kp_cq *cq, kp_report *reports, size_t max,
     bool left;
     size_t n;
 
-    out->word = &cq->word;
     /* seq_cst: before the queue is looked at; see announce */
-    out->seen = atomic_load(&cq->word);
-    out->deadline_ns = deadline_ns;
+    *out = (struct ticket){&cq->word, atomic_load(&cq->word), deadline_ns, 0};
     if (atomic_load(&cq->fd_used) != 0)
         kp__wakeup_clear(&cq->wakeup);
     n = take_reports(cq, reports, max);

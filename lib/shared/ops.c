@@ -106,7 +106,6 @@ bool kp__op_is_done(const struct op *op)
 
 void kp__op_ticket(struct op *op, int64_t deadline_ns, struct ticket *out)
 {
-    out->word = kp__op_is_done(op) ? NULL : &op->word;
-    out->seen = 0;
-    out->deadline_ns = deadline_ns;
+    *out = (struct ticket){kp__op_is_done(op) ? NULL : &op->word, 0,
+                           deadline_ns, 0};
 }

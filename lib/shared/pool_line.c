@@ -123,17 +123,52 @@ void kp__pool_leave_line(struct buffer_pool *p, struct pool_waiter *w)
     p->line_wanted[w->line] -= kp__pool_cost(p, &w->need).total;
 }
 
-static void tell(struct pool_waiter *w, uint32_t word, _Atomic uint32_t **words,
-                 size_t *n)
+/* -- Sleeping and waking -- */
+
+/* Where a waiter sleeps: neighbours in line never share a place, and two
+ * waiters do only if more than all places are taken. */
+struct place {
+    _Atomic uint32_t *door;
+    uint32_t mask;
+};
+
+static struct place place_of(struct buffer_pool *p, const struct pool_waiter *w)
 {
-    words[(*n)++] = &w->word;
+    return (struct place){&p->doors[w->arrival % POOL_DOORS],
+                          UINT32_C(1)
+                              << (w->arrival / POOL_DOORS % DOOR_MASKS)};
+}
+
+struct ticket kp__pool_ticket(struct buffer_pool *p,
+                              const struct pool_waiter *w, int64_t deadline_ns)
+{
+    struct place at = place_of(p, w);
+    /* acquire: whoever sees the change of a door sees the word that was written
+     * before it; so a door without that change lets the sleeper sleep */
+    uint32_t seen = atomic_load_explicit(at.door, memory_order_acquire);
+
+    if (atomic_load_explicit(&w->word, memory_order_acquire) != WORD_WAITING)
+        return (struct ticket){0};
+    return (struct ticket){at.door, seen, deadline_ns, at.mask};
+}
+
+static void tell(struct buffer_pool *p, struct pool_waiter *w, uint32_t word,
+                 struct place *places, size_t *n)
+{
+    struct place at = place_of(p, w);
+
+    places[(*n)++] = at;
     /* release: the grant is complete for whoever sees the word; from here on
      * the waiter may be gone */
     atomic_store_explicit(&w->word, word, memory_order_release);
+    /* release: see kp__pool_ticket */
+    atomic_fetch_add_explicit(at.door, 1, memory_order_release);
 }
 
+/* -- Serving -- */
+
 /* Grant to the head, then to the next while it fits. */
-static size_t serve(struct buffer_pool *p, _Atomic uint32_t **words)
+static size_t serve(struct buffer_pool *p, struct place *places)
 {
     size_t n = 0;
     struct pool_waiter *w;
@@ -143,14 +178,14 @@ static size_t serve(struct buffer_pool *p, _Atomic uint32_t **words)
 
         if (p->closed) {
             kp__pool_leave_line(p, w);
-            tell(w, WORD_CLOSED, words, &n);
+            tell(p, w, WORD_CLOSED, places, &n);
             continue;
         }
         if (!kp__pool_fits(p, &c))
             break;
         kp__pool_leave_line(p, w);
         kp__pool_grant(p, w, &c, true);
-        tell(w, WORD_GRANTED, words, &n);
+        tell(p, w, WORD_GRANTED, places, &n);
     }
     return n;
 }
@@ -184,7 +219,7 @@ static void signal_retries(struct list *l)
 /* The end of every call that may have made room. */
 void kp__pool_serve_and_unlock(struct buffer_pool *p)
 {
-    _Atomic uint32_t *words[WAKES_AT_ONCE];
+    struct place places[WAKES_AT_ONCE];
     struct doomed doomed = {0};
     struct list retries;
     size_t n;
@@ -192,14 +227,14 @@ void kp__pool_serve_and_unlock(struct buffer_pool *p)
     kp__list_init(&retries);
     for (;;) {
         kp__chunks_revive(&p->arena, &doomed, false);
-        n = serve(p, words);
+        n = serve(p, places);
         if (n < WAKES_AT_ONCE)
             take_retries(p, &retries);
         kp__pool_update_pressure(p);
         kp__pool_make_room(p, &doomed);
         kp__mutex_unlock(&p->lock);
         for (size_t i = 0; i < n; i++)
-            kp__wake(words[i], 1);
+            kp__wake_masked(places[i].door, INT32_MAX, places[i].mask);
         kp__pool_end_doomed(p, &doomed);
         if (n < WAKES_AT_ONCE && doomed.blocks == NULL)
             break;

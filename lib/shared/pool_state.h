@@ -19,6 +19,8 @@
 #define SPLIT_RESERVE 2 /* a batch is cut in two */
 
 enum { WORD_WAITING, WORD_GRANTED, WORD_CLOSED };
+/* Waiters share so many words to sleep on, each with so many masks. */
+enum { POOL_DOORS = 64, DOOR_MASKS = 32 };
 enum { LINE_OPEN, LINE_RESTRICTED, LINES };
 
 struct buffer_pool {
@@ -46,6 +48,8 @@ struct buffer_pool {
     bool signal_all; /* the reason for a refusal may be gone */
     int64_t wait_ns_total;
     uint64_t exhausted_total;
+
+    _Atomic uint32_t doors[POOL_DOORS]; /* changed by every grant */
 };
 
 /* What a need costs. */

@@ -515,6 +515,30 @@ START_TEST(an_early_return_goes_on_waiting)
 }
 END_TEST
 
+/* As soon as a waiter has its word, its frame, its thread and its stack may be
+ * gone; the wake-up's system call comes after that. */
+START_TEST(a_waiter_sleeps_on_the_pools_own_memory)
+{
+    struct chunk *all = take_all(&q);
+    struct pool_waiter w;
+    struct ticket t;
+    uintptr_t at;
+
+    join(&q2, full_chunk, &w);
+    t = kp__pool_ticket(pool, &w, 77);
+    at = (uintptr_t)t.word;
+    ck_assert(at < (uintptr_t)&w || at >= (uintptr_t)(&w + 1));
+    ck_assert_int_eq(t.deadline_ns, 77);
+    ck_assert_uint_eq(atomic_load(t.word), t.seen);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_ne(atomic_load(t.word), t.seen);
+    t = kp__pool_ticket(pool, &w, 77);
+    ck_assert_ptr_null(t.word);
+    kp__pool_give(pool, &q2, collect(&w).data);
+    kp__pool_give(pool, &q, all);
+}
+END_TEST
+
 /* B7: who gives up leaves nothing behind. */
 START_TEST(leaving_the_line_leaves_nothing)
 {
@@ -957,7 +981,8 @@ static void *hammer(void *arg)
 
         while ((answer = kp__pool_try(pool, queue, &need, true, 0, &w, &g)) ==
                POOL_WAIT) {
-            struct ticket t = {&w.word, 0, impatient ? 1 : deadline};
+            struct ticket t =
+                kp__pool_ticket(pool, &w, impatient ? 1 : deadline);
 
             if (!kp__ticket_wait(&t))
                 break;
@@ -1034,6 +1059,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_waiter_is_granted_what_comes_back);
     tcase_add_test(t, an_early_return_goes_on_waiting);
+    tcase_add_test(t, a_waiter_sleeps_on_the_pools_own_memory);
     tcase_add_test(t, leaving_the_line_leaves_nothing);
     tcase_add_test(t, a_late_leaver_refunds_once_and_the_next_is_served);
     tcase_add_test(t, first_come_first_served);

@@ -314,7 +314,7 @@ static void *wait_for_topic(void *arg)
 
         if (kp__topics_want(topics, "orders", 6, 0, &w, &post) != KP_OK)
             return NULL;
-        t = (struct ticket){&w->version, atomic_load(&w->version), KP_NEVER};
+        t = (struct ticket){&w->version, atomic_load(&w->version), KP_NEVER, 0};
         if (find("orders") == NULL) {
             if (!counted)
                 atomic_fetch_add(&asleep, 1);

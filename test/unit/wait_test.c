@@ -170,8 +170,8 @@ START_TEST(waiting_is_no_cancellation_point)
     pthread_t thread;
     void *result = NULL;
 
-    ck_assert_int_eq(
-        pthread_create(&thread, NULL, sleep_until_changed, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, sleep_until_changed, NULL),
+                     0);
     returned = 0;
     ck_assert_int_eq(pthread_cancel(thread), 0);
     word = 1;
@@ -182,11 +182,39 @@ START_TEST(waiting_is_no_cancellation_point)
 }
 END_TEST
 
+static void *sleep_with_mask(void *arg)
+{
+    uint32_t mask = *(uint32_t *)arg, seen;
+
+    while (((seen = atomic_load(&word)) & mask) == 0)
+        (void)kp__wait_masked(&word, seen, KP_NEVER, mask);
+    return NULL;
+}
+
+/* Each of 32 sleeps apart: a wake-up for one is never spent on another. */
+START_TEST(masks_wake_one_of_many)
+{
+    pthread_t threads[32];
+    uint32_t masks[32];
+
+    for (size_t i = 0; i < 32; i++) {
+        masks[i] = UINT32_C(1) << i;
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, sleep_with_mask, &masks[i]), 0);
+    }
+    for (size_t i = 32; i-- > 0;) {
+        atomic_fetch_or(&word, masks[i]);
+        kp__wake_masked(&word, INT32_MAX, masks[i]);
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    }
+}
+END_TEST
+
 START_TEST(tickets)
 {
-    struct ticket nothing = {NULL, 0, 0};
-    struct ticket changed = {&word, 1, KP_NEVER};
-    struct ticket late = {&word, 0, 0};
+    struct ticket nothing = {0};
+    struct ticket changed = {&word, 1, KP_NEVER, 0};
+    struct ticket late = {&word, 0, 0, 0};
 
     ck_assert(kp__ticket_wait(&nothing));
     ck_assert(kp__ticket_wait(&changed));
@@ -208,6 +236,7 @@ static Suite *wait_suite(void)
     tcase_add_test(c, waking_all);
     tcase_add_test(c, a_signal_is_not_a_deadline);
     tcase_add_test(c, waiting_is_no_cancellation_point);
+    tcase_add_test(c, masks_wake_one_of_many);
     tcase_add_test(c, tickets);
     suite_add_tcase(s, c);
     return s;
