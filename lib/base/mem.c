@@ -15,6 +15,7 @@
 
 /* Counters of tests; sequentially consistent, as nobody measures them. */
 static atomic_long calls, live;
+static atomic_size_t asked_bytes;
 static atomic_long until_failure = -1; /* -1: never */
 static atomic_bool fails_on;           /* after the first failure */
 
@@ -45,11 +46,17 @@ long kp__mem_live(void)
     return atomic_load(&live);
 }
 
-static bool must_fail(void)
+size_t kp__mem_asked_bytes(void)
+{
+    return atomic_load(&asked_bytes);
+}
+
+static bool must_fail(size_t size)
 {
     long left = atomic_load(&until_failure);
 
     atomic_fetch_add(&calls, 1);
+    atomic_fetch_add(&asked_bytes, size);
     while (left > 0) {
         long next = left > 1 ? left - 1 : atomic_load(&fails_on) ? 1 : -1;
 
@@ -71,7 +78,7 @@ static void note_freed(void)
     atomic_fetch_sub(&live, 1);
 }
 #else
-#define must_fail() 0
+#define must_fail(size) 0
 #define counted(p) (p)
 #define note_freed() ((void)0)
 #endif
@@ -91,14 +98,14 @@ static size_t at_least_one(size_t size)
 
 void *kp__alloc(size_t size)
 {
-    if (too_large(size) || must_fail())
+    if (too_large(size) || must_fail(size))
         return NULL;
     return counted(malloc(at_least_one(size)));
 }
 
 void *kp__zalloc(size_t size)
 {
-    if (too_large(size) || must_fail())
+    if (too_large(size) || must_fail(size))
         return NULL;
     return counted(calloc(1, at_least_one(size)));
 }
@@ -114,7 +121,7 @@ void *kp__realloc(void *p, size_t size)
 {
     if (p == NULL)
         return kp__alloc(size);
-    if (too_large(size) || must_fail())
+    if (too_large(size) || must_fail(size))
         return NULL;
     return realloc(p, at_least_one(size));
 }
@@ -123,7 +130,7 @@ void *kp__alloc_aligned(size_t align, size_t size)
 {
     void *p = NULL;
 
-    if (too_large(size) || must_fail() ||
+    if (too_large(size) || must_fail(size) ||
         posix_memalign(&p, align, at_least_one(size)) != 0)
         return NULL;
     memset(p, 0, size);

@@ -28,6 +28,7 @@ void kp__mem_fail_at(long nth);
 void kp__mem_fail_from(long nth);
 long kp__mem_calls(void);       /* allocations asked for so far */
 long kp__mem_live(void);        /* not freed yet */
+size_t kp__mem_asked_bytes(void); /* by all of those calls together */
 #endif
 
 #endif

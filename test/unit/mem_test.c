@@ -106,6 +106,20 @@ START_TEST(live_and_calls_are_counted)
 }
 END_TEST
 
+START_TEST(bytes_asked_for_are_counted)
+{
+    size_t before = kp__mem_asked_bytes();
+    void *a = kp__alloc(10), *b = kp__zalloc(20);
+
+    kp__mem_fail_at(1);
+    ck_assert_ptr_null(kp__alloc_array(10, 10));
+    a = kp__realloc(a, 1000);
+    ck_assert_uint_eq(kp__mem_asked_bytes() - before, 10 + 20 + 100 + 1000);
+    kp__free(a);
+    kp__free(b);
+}
+END_TEST
+
 START_TEST(the_nth_fails_and_only_that_one)
 {
     long live = kp__mem_live();
@@ -169,6 +183,7 @@ static Suite *mem_suite(void)
     tcase_add_test(c, copies_of_text);
 #ifdef KP_FAILMALLOC
     tcase_add_test(c, live_and_calls_are_counted);
+    tcase_add_test(c, bytes_asked_for_are_counted);
     tcase_add_test(c, the_nth_fails_and_only_that_one);
     tcase_add_test(c, never_means_never);
     tcase_add_test(c, every_door_can_be_closed);
