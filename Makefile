@@ -14,7 +14,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-variants := plain debug asan ubsan tsan
+variants := plain debug asan ubsan tsan fuzz
 goals := $(or $(MAKECMDGOALS),all)
 
 # -- What needs no configuration ------------------------------------------
@@ -94,6 +94,11 @@ flags_debug := -DKP_DEBUG -DKP_FAILMALLOC
 flags_asan := $(flags_debug) -fsanitize=address -fno-omit-frame-pointer
 flags_ubsan := $(flags_debug) -fsanitize=undefined -fno-sanitize-recover=all
 flags_tsan := $(flags_debug) -fsanitize=thread
+# Only clang has libFuzzer.
+FUZZ_CC := clang
+flags_fuzz := $(flags_debug) -O1 -g -fno-omit-frame-pointer \
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+build/fuzz/%: CC = $(FUZZ_CC)
 
 # -- Sources --------------------------------------------------------------
 # LIB_DIRS narrows the library to some folders, SKIP leaves files out, and
@@ -109,13 +114,17 @@ broker_src := $(filter-out test/broker/main.c %_test.c,\
 broker_main := $(call find,test/broker/main.c)
 support_src := $(call find,test/support/*.c)
 test_src := $(filter-out test/integration/%,$(call find,test/*/*_test.c))
+fuzz_src := $(filter-out %_test.c test/fuzz/engine.c,$(call find,test/fuzz/*.c))
+fuzz_engine := $(call find,test/fuzz/engine.c)
+fuzz_targets := $(shell sed -n 's/^FUZZ_TARGET.\([a-z_]*\),.*/\1/p' \
+    $(srcdir)/test/fuzz/targets.def 2>/dev/null)
 example_src := $(call find,docs/examples/*.c)
 tool_src := $(call find,docs/tools/*.c)
 # Programs of several files: the main one here, the others in folders below.
 perf_src := $(call find,perf/*.c)
 perf_part_src := $(filter-out perf/peers/%,$(call find,perf/*/*.c))
 all_src := $(lib_src) $(broker_src) $(broker_main) $(support_src) $(test_src) \
-    $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
+    $(fuzz_src) $(fuzz_engine) $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
 
 tests := $(test_src:.c=)
 examples := $(example_src:.c=)
@@ -132,11 +141,17 @@ build/$(1)/%.o: $(srcdir)/%.c build/$(1)/flags
 build/$(1)/libkp.a: $(lib_src:%.c=build/$(1)/%.o)
 build/$(1)/libbroker.a: $(broker_src:%.c=build/$(1)/%.o)
 build/$(1)/libsupport.a: $(support_src:%.c=build/$(1)/%.o)
+build/$(1)/libfuzz.a: $(fuzz_src:%.c=build/$(1)/%.o)
 build/$(1)/perf/parts.a: $(perf_part_src:%.c=build/$(1)/%.o)
 build/$(1)/%.a: build/$(1)/sources
 	$$(archive)
 
-$(test_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
+$(patsubst %.c,build/$(1)/%,$(filter-out test/fuzz/%,$(test_src))): \
+    build/$(1)/%: build/$(1)/%.o \
+    build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
+	$$(call link,$(1),$(CHECK_LIBS))
+$(patsubst %.c,build/$(1)/%,$(filter test/fuzz/%,$(test_src))): \
+    build/$(1)/%: build/$(1)/%.o build/$(1)/libfuzz.a \
     build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
 	$$(call link,$(1),$(CHECK_LIBS))
 $(perf_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
@@ -309,6 +324,21 @@ grinded := $(if $(T),$(chosen),$(filter-out \
 check-valgrind: $(grinded:%=build/debug/%)
 	@$(call test_env,debug) CK_FORK=no RUN_TIMEOUT=1100 \
 	    RUN_WRAP='$(VALGRIND)' $(support)/run $^
+
+# One program under a name for each target.  FUZZ_SECONDS: for each.  T= as
+# above: only these targets.
+FUZZ_SECONDS ?= 10
+fuzzers := $(addprefix build/fuzz/fuzz-,$(or $(T),$(fuzz_targets)))
+.PHONY: fuzz check-fuzz
+fuzz: $(fuzzers)
+build/fuzz/fuzz: $(fuzz_engine:%.c=build/fuzz/%.o) build/fuzz/libfuzz.a \
+    build/fuzz/libsupport.a build/fuzz/libbroker.a build/fuzz/libkp.a
+	$(call link,fuzz,-fsanitize=fuzzer)
+build/fuzz/fuzz-%: build/fuzz/fuzz
+	@ln -f $< $@
+check-fuzz: $(fuzzers)
+	@srcdir='$(srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' \
+	    $(srcdir)/test/fuzz/run $(fuzzers)
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without
 # the folder.
