@@ -192,7 +192,7 @@ static void accepted(struct node *n, struct request *r,
     kp__connection_ready(n);
 }
 
-static void refused(struct node *n, int16_t code)
+static void refused(struct node *n, kp_err code)
 {
     if (code == KP_REBOOTSTRAP_REQUIRED) {
         n->client->misrouted = true;
@@ -228,7 +228,7 @@ static void judge(struct node *n, struct request *r, struct reader *body,
                                 &response))
         return; /* body->failed tells */
     else if (response.error_code != 0)
-        refused(n, response.error_code);
+        refused(n, kp__error_answered(response.error_code));
     else
         accepted(n, r, &response);
 }

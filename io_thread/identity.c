@@ -65,7 +65,7 @@ static void id_answered(struct io_thread *io,
                         const struct init_producer_id_response *answer)
 {
     if (answer->error_code != 0)
-        id_failed(io, answer->error_code);
+        id_failed(io, kp__error_answered(answer->error_code));
     else if (answer->producer_id < 0 || answer->producer_epoch < 0)
         id_failed(io, KP_EPROTO);
     else

@@ -252,7 +252,7 @@ static bool name_confirmed(struct metadata *m, struct wanted *w,
 static kp_err error_of(const struct metadata_topic *a)
 {
     if (a->error_code != 0)
-        return a->error_code;
+        return kp__error_answered(a->error_code);
     return a->partitions.count == 0 ? KP_LEADER_NOT_AVAILABLE : KP_OK;
 }
 
@@ -292,7 +292,7 @@ kp_err kp__meta_take(struct metadata *m, int16_t version,
     kp_err err;
 
     if (answer->error_code != 0)
-        return answer->error_code;
+        return kp__error_answered(answer->error_code);
     m->serial++;
     err = set_brokers(m, answer);
     if (err != KP_OK)

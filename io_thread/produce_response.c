@@ -9,6 +9,7 @@
 #include "io_thread/produce_call.h"
 #include "io_thread/sender.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "io_thread/backoff.h"
@@ -63,7 +64,14 @@ static void retry(struct io_thread *io, struct sender_partition *sp,
 static void text_of(const struct verdict *v, char out[TEXT_MAX])
 {
     out[0] = '\0';
-    if (v->answer != NULL && v->answer->error_message.data != NULL)
+    if (v->answer == NULL)
+        return;
+    if (v->answer->error_code != v->err)
+        (void)snprintf(out, TEXT_MAX,
+                       "the broker answered with error code %d, which is none "
+                       "of Kafka's",
+                       v->answer->error_code);
+    if (v->answer->error_message.size > 0)
         kp__str_escape(out, TEXT_MAX, v->answer->error_message.data,
                        v->answer->error_message.size);
 }
@@ -357,7 +365,7 @@ static void judge_answer(struct io_thread *io, struct produce_call *call,
     struct partition_queue *q;
     struct batch *b;
     struct verdict v = {
-        .err = p->error_code,
+        .err = kp__error_answered(p->error_code),
         .sent = true,
         .base_offset = p->base_offset,
         .append_time_ms = p->log_append_time_ms,

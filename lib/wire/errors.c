@@ -54,6 +54,11 @@ const struct error_info *kp__error_info(kp_err err)
     return row->name != NULL ? row : &unknown_row;
 }
 
+kp_err kp__error_answered(int16_t code)
+{
+    return code < 0 ? KP_UNKNOWN_SERVER_ERROR : code;
+}
+
 /* One attempt alone.  A broker has a frame only when it has its last byte, and
  * with acks=0 it never says what it did. */
 static enum certainty attempt(kp_err err, int16_t acks, bool sent)

@@ -8,6 +8,7 @@
 #define KP_WIRE_ERRORS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "include/kp/kp.h"
 
@@ -30,6 +31,10 @@ struct error_info {
 /* Never NULL: an unknown code gets the row of UNKNOWN_SERVER_ERROR's behaviour
  * with a name of its own ("UNKNOWN_ERROR"). */
 const struct error_info *kp__error_info(kp_err err);
+
+/* The code of an answer, as we speak of it: negative numbers but -1 are ours,
+ * so a broker that sends one of those has said UNKNOWN_SERVER_ERROR. */
+kp_err kp__error_answered(int16_t code);
 
 /* What is known after one more attempt: (error of the attempt, acks, whether
  * the frame's last byte was accepted by the transport, certainty so far).  The

@@ -89,6 +89,25 @@ START_TEST(one_attempt_acks_all)
 }
 END_TEST
 
+/* Negative numbers are the library's own errors: from a broker they say nothing
+ * of what they say here. */
+START_TEST(a_brokers_number_is_none_of_ours)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *r;
+
+    rule(w, "api=produce count=1 error=%d %s", KP_EDISCONNECT, "");
+    r = world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_UNKNOWN_SERVER_ERROR, KP_OK, KP_STORED_MAYBE, -1);
+    ck_assert_ptr_nonnull(strstr(r->text, "-142"));
+    ck_assert_uint_eq(world_requests(w), 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* The leader appends and then says 6: the record is in the log. */
 START_TEST(append_then_6_is_no_no)
 {
@@ -527,6 +546,7 @@ static Suite *verdict_codes_suite(void)
 
     tcase_add_loop_test(t, one_attempt_acks_1, 0, TABLE);
     tcase_add_loop_test(t, one_attempt_acks_all, 0, TABLE);
+    tcase_add_test(t, a_brokers_number_is_none_of_ours);
     tcase_add_test(t, append_then_6_is_no_no);
     tcase_add_loop_test(t, retriable_then_stored, 0, RETRIABLE);
     tcase_add_loop_test(t, appended_then_error_is_stored_once, 0, RETRIABLE);
