@@ -97,10 +97,13 @@ void kp__sp_leader(void *arg, struct partition_queue *q, struct node *leader,
     }
     if (sp->leader != NULL && sp->leader != sn)
         sp->leader->ready_since_ns = 0;
-    if (sp->leader != sn || sp->leader_epoch != leader_epoch) {
-        /* A new leader may know nothing of us, and a batch that waited for the
-         * old one need wait no more (KIP-951). */
+    /* A new leader may know nothing of us. */
+    if (sp->leader != sn || sp->leader_epoch != leader_epoch)
         kp__ledger_unproven(&sp->ledger);
+    /* A batch that waited for the old one need wait no more (KIP-951).  Old
+     * brokers tell no epoch: what they say may be old itself, and two that name
+     * each other would be asked in turn without a pause. */
+    if (leader_epoch >= 0 && sp->leader_epoch != leader_epoch) {
         sp->backoff_until_ns = 0;
         sp->failures = 0;
     }
