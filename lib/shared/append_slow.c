@@ -500,16 +500,16 @@ static kp_err finish(struct attempt *t)
  * with the queue that is now locked. */
 static bool next_batch(struct attempt *t)
 {
-    if (t->q->open != NULL) {
+    if (t->q->open != NULL)
         seal_batch(t);
-        /* Where to go on with a new batch is a new choice. */
-        if (!t->granted && sticky_is_over(t, true)) {
-            kp__sticky_leave(t->x->topic, t->q, t->hopped);
-            kp__mutex_unlock(&t->q->lock);
-            after_lock(t);
-            t->q = kp__sticky_lock(t->a, t->x->topic, &t->hopped);
-            return true;
-        }
+    /* Where to go on with a new batch is a new choice; of one that was sent part
+     * filled, too: the next one would be cut in the middle. */
+    if (!t->granted && t->q->sticky_bytes > 0 && sticky_is_over(t, true)) {
+        kp__sticky_leave(t->x->topic, t->q, t->hopped);
+        kp__mutex_unlock(&t->q->lock);
+        after_lock(t);
+        t->q = kp__sticky_lock(t->a, t->x->topic, &t->hopped);
+        return true;
     }
     if (t->grant.batch == NULL || t->grant.data == NULL ||
         (t->has_report && t->grant.slots == NULL))

@@ -355,6 +355,30 @@ static struct world_record *send_any(struct world *w, int32_t size)
                                 .flags = WORLD_FUTURE | WORLD_CALLBACK});
 }
 
+/* A42: two thirds of a batch, again and again, each sent when its linger is
+ * over: none is cut by a change of partitions. */
+START_TEST(fractions_of_batches_stay_whole)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 3,
+        .settings = WORLD_SETTINGS("linger.ms", "5", "batch.size", "1200")});
+    size_t n;
+
+    warm_up(w, 3);
+    n = world_attempts(w);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 8; i++)
+            (void)send_any(w, 90);
+        world_run_ms(w, 20);
+        ck_assert_uint_eq(world_attempts(w), n + (size_t)round + 1);
+        ck_assert_uint_gt(at(w, n + (size_t)round)->size, 1200 / 2);
+        ck_assert_uint_lt(at(w, n + (size_t)round)->size, 1200);
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* U5: no partition has a leader: one is chosen all the same, the send does not
  * wait, and the record goes when there is a leader. */
 START_TEST(without_any_leader_one_is_chosen_anyway)
@@ -425,6 +449,7 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, with_hints_both_move_at_once);
     tcase_add_test(t, a_batch_near_its_deadline_still_goes);
     tcase_add_test(t, pieces_of_a_split_go_at_once);
+    tcase_add_test(t, fractions_of_batches_stay_whole);
     tcase_add_loop_test(t, without_any_leader_one_is_chosen_anyway, 1, 3);
     tcase_add_test(t, an_idle_broker_is_not_taken_for_stuck);
     suite_add_tcase(s, t);
