@@ -138,6 +138,10 @@ static void merge_part(struct kb_action *to, const struct kb_action *from)
         to->error = from->error;
         to->append = from->append;
     }
+    if (from->has_log_start) {
+        to->has_log_start = true;
+        to->log_start = from->log_start;
+    }
     if (from->has_offset) {
         to->has_offset = true;
         to->base_offset = from->base_offset;
@@ -494,6 +498,9 @@ static const char *set_number(struct kb_rule *r, const char *name, int64_t v)
     } else if (strcmp(name, "offset") == 0) {
         a->has_offset = true;
         a->base_offset = v;
+    } else if (strcmp(name, "log_start") == 0) {
+        a->has_log_start = true;
+        a->log_start = v;
     } else if (strcmp(name, "throttle_ms") == 0) {
         a->has_throttle = true;
         a->throttle_ms = (int32_t)v;

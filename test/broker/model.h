@@ -242,6 +242,8 @@ struct kb_action {
     bool stranger; /* ... speaks of a partition nobody asked about */
     bool has_offset;
     int64_t base_offset; /* answered instead of the real one */
+    bool has_log_start;
+    int64_t log_start; /* answered instead of the real one */
     bool has_throttle;
     int32_t throttle_ms; /* answered, and enforced if positive */
 };
