@@ -69,6 +69,36 @@ void kp__pages_discard(void *p, size_t size)
         (void)madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
+static void advise(void *p, size_t size, int advice)
+{
+    uintptr_t page = kp__page_size();
+    uintptr_t from = (uintptr_t)p / page * page;
+
+    /* a system that knows no such advice has nothing to follow it with */
+    (void)madvise((void *)from, (uintptr_t)p + size - from, advice);
+}
+
+void kp__pages_want_large(void *p, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    advise(p, size, MADV_HUGEPAGE);
+#else
+    (void)p;
+    (void)size;
+    (void)advise;
+#endif
+}
+
+void kp__pages_want_small(void *p, size_t size)
+{
+#ifdef MADV_NOHUGEPAGE
+    advise(p, size, MADV_NOHUGEPAGE);
+#else
+    (void)p;
+    (void)size;
+#endif
+}
+
 unsigned kp__processor_count(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);

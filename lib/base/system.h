@@ -15,6 +15,10 @@ void *kp__pages_map(size_t size);
 void kp__pages_unmap(void *p, size_t size); /* the same size; NULL is ignored */
 /* The pages wholly inside are no longer resident; they read as zeroes. */
 void kp__pages_discard(void *p, size_t size);
+/* Wishes: that these pages become resident in large ones where the system has
+ * them to give, or in small ones only. */
+void kp__pages_want_large(void *p, size_t size);
+void kp__pages_want_small(void *p, size_t size);
 /* Processors that are online, at least 1. */
 unsigned kp__processor_count(void);
 

@@ -21,8 +21,19 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
+/* So much of a pool is enough for a producer that is not pressed, and stays in
+ * small pages, so that it takes no more than it uses. */
+#define SMALL_PAGES_SIZE ((size_t)2 << 20)
+
 /* A pool smaller than this uses what is left behind its last whole block. */
 #define TAIL_BELOW (4 * (size_t)CHUNK_SIZE)
+
+static void want_large_pages(struct chunk_arena *a)
+{
+    if (a->size > SMALL_PAGES_SIZE)
+        kp__pages_want_large(a->base + SMALL_PAGES_SIZE,
+                             a->size - SMALL_PAGES_SIZE);
+}
 
 bool kp__chunks_init(struct chunk_arena *a, size_t bytes)
 {
@@ -42,6 +53,7 @@ bool kp__chunks_init(struct chunk_arena *a, size_t bytes)
         kp__chunks_fini(a);
         return false;
     }
+    want_large_pages(a);
     POISON(a->base, a->size);
     if (tail > 0) {
         struct block *b = &a->blocks[a->block_count];
@@ -279,6 +291,10 @@ void kp__doomed_end(struct chunk_arena *a, struct doomed *d)
 {
     unmap_extents(d->extents);
     d->extents = NULL;
+    /* relaxed: asking twice does no harm */
+    if (d->blocks != NULL &&
+        !atomic_exchange_explicit(&a->small_pages, true, memory_order_relaxed))
+        kp__pages_want_small(a->base, a->size);
     for (struct list_node *n = d->blocks; n != NULL; n = n->next)
         kp__pages_discard(block_memory(a, KP_CONTAINER(n, struct block, link)),
                           CHUNK_SIZE);

@@ -5,12 +5,15 @@
  *
  * A block is one full chunk, or eight small ones.  Free blocks are used again
  * last in, first out, because they are warm; those never touched, or given back
- * to the system, come last.  No function here makes a system call: what has to
+ * to the system, come last.  Past the first few the memory is asked for in
+ * large pages (docs/decisions), until some of it has to be given back: what is
+ * given back in pieces would be filled up again otherwise.  No function here makes a system call: what has to
  * be given back is handed out as `struct doomed`, for kp__doomed_end outside
  * the lock. */
 #ifndef KP_SHARED_CHUNK_ARENA_H
 #define KP_SHARED_CHUNK_ARENA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +34,7 @@ struct block {
 struct chunk_arena {
     uint8_t *base;
     size_t size;          /* mapped */
+    _Atomic bool small_pages; /* only: some were given back to the system */
     struct block *blocks; /* one each, and one more for a tail of small ones */
     size_t block_count;   /* whole ones */
     size_t fresh;         /* blocks from here on were never touched */

@@ -307,6 +307,45 @@ START_TEST(free_blocks_make_room_for_an_extent)
 }
 END_TEST
 
+/* Room for `size` bytes in p, touched. */
+static struct chunk *touch_in(struct buffer_pool *p, size_t size)
+{
+    struct pool_need need = {.record_size = size};
+    struct pool_waiter w = {0};
+    struct pool_grant g;
+
+    ck_assert_int_eq(kp__pool_try(p, &q, &need, false, 0, &w, &g),
+                     POOL_GRANTED);
+    memset(g.data->data, 0xa5, g.data->capacity);
+    return g.data;
+}
+
+/* The same where the system may have put blocks together into large pages. */
+START_TEST(free_blocks_in_large_pages_make_room_too)
+{
+    enum { MANY = 1024 };
+    static struct chunk *at[MANY];
+    size_t total = (size_t)MANY * CHUNK_SIZE, resident = 0;
+    struct buffer_pool *p = kp__pool_create(total);
+    struct chunk *extent;
+
+    ck_assert_ptr_nonnull(p);
+    for (int i = 0; i < MANY; i++)
+        at[i] = touch_in(p, 10000);
+    for (int i = 0; i < MANY; i++) {
+        at[i]->next = NULL;
+        kp__pool_give(p, &q, at[i]);
+    }
+    extent = touch_in(p, total - 100 * CHUNK_SIZE);
+    for (int i = 0; i < MANY && kp__page_size() == 4096; i++)
+        resident += resident_pages(at[i]) * 4096;
+    ck_assert_uint_le(resident + extent->charge, total);
+    kp__pool_give(p, &q, extent);
+    kp__pool_check(p);
+    kp__pool_unref(p);
+}
+END_TEST
+
 START_TEST(structures_are_charged_and_used_again)
 {
     struct pool_need need = {.record_size = 100, .small = true, .batch = true};
@@ -1044,6 +1083,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, a_large_record_gets_an_extent);
     tcase_add_test(t, a_record_of_the_whole_pool_fits);
     tcase_add_test(t, free_blocks_make_room_for_an_extent);
+    tcase_add_test(t, free_blocks_in_large_pages_make_room_too);
     tcase_add_test(t, structures_are_charged_and_used_again);
     tcase_add_test(t, an_allocation_that_fails_is_refunded);
     tcase_add_test(t, a_pool_cannot_be_made_without_memory);
