@@ -20,7 +20,7 @@ static const char usage[] =
     "\"bootstrap HOST:PORT,...\".  It runs until SIGTERM or SIGINT, and then\n"
     "prints what each topic got.\n"
     "\n"
-    "  --nodes N             brokers, 1 to 64 (1)\n"
+    "  --nodes N             brokers, 1 to 128 (1)\n"
     "  --port P              of the first broker; the others follow (any)\n"
     "  --host NAME           that clients are told to connect to (127.0.0.1)\n"
     "  --topic NAME:PARTITIONS[:REPLICATION]\n"
@@ -110,7 +110,7 @@ static void take_option(struct arguments *a, int option, const char *value)
 
     switch (option) {
     case 'n':
-        g->nodes = number("--nodes", value, 1, 64);
+        g->nodes = number("--nodes", value, 1, 128);
         break;
     case 'p':
         a->options.port = number("--port", value, 0, 65535);
