@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes what is measured, where it is not there yet."""
 
+import datetime
 import os
+import platform
 import subprocess
 import sys
 
@@ -32,8 +34,8 @@ def _run(what, command, folder, log, environment=None, check=True):
         raise Failed(f"{what}: status {status}")
 
 
-def make(root, build, peers, names, scratch):
-    """libkp, its programs, and the peers of these names."""
+def make_programs(root, build, programs, scratch):
+    """libkp, the embedded broker and these programs."""
     jobs = f"-j{os.cpu_count() or 2}"
     log = os.path.join(scratch, "make.log")
     os.makedirs(build, exist_ok=True)
@@ -41,8 +43,14 @@ def make(root, build, peers, names, scratch):
         _run("configure", ["make", "-C", root, "configure"], root, log)
         _run("configure", [os.path.join(root, "configure"), "-q"], build, log)
     _run("packages", ["make", "deps"], build, log)
-    _run("libkp", ["make", jobs, "lib", "perf/multi_thread_send",
-                   "test/broker/kp-broker"], build, log)
+    _run("libkp", ["make", jobs, "lib", *programs, "test/broker/kp-broker"],
+         build, log)
+
+
+def make(root, build, peers, names, scratch):
+    """libkp, its programs, and the peers of these names."""
+    log = os.path.join(scratch, "make.log")
+    make_programs(root, build, ["perf/multi_thread_send"], scratch)
     if names:
         # one that does not compile is left out like one that is not there
         _run("the other clients", ["make", "peers", "P=" + " ".join(names)],
@@ -57,3 +65,15 @@ def fetch_kafka(tool, jars, scratch):
 def fetch_gnuplot(root, scratch):
     _run("gnuplot", [os.path.join(root, "perf/peers/deps"), "gnuplot"], root,
          os.path.join(scratch, "gnuplot.log"), check=False)
+
+
+def machine():
+    """A line about where and when this runs."""
+    model = "?"
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        for line in f:
+            if line.startswith("model name"):
+                model = line.split(":")[1].strip()
+    return (f"{datetime.date.today()}, {os.cpu_count()} x {model}, "
+            f"{platform.system()} {platform.release()}, "
+            f"load {os.getloadavg()[0]:.1f}")

@@ -4,6 +4,7 @@ says afterwards how many records came, from its own counting."""
 
 import os
 import re
+import signal
 import subprocess
 
 from harness.clients import Void
@@ -12,27 +13,41 @@ TOPIC = "compare"
 
 
 class Embedded:
-    """kp-broker with three nodes: a new process for each run."""
+    """kp-broker: a new process for each run."""
 
     name = "embedded"
 
-    def __init__(self, build):
+    def __init__(self, build, nodes=3):
         self.program = os.path.join(build, "test/broker/kp-broker")
+        self.nodes = nodes
         self.process = None
 
     def start(self):
         pass
 
     def begin(self, workload):
+        return self.begin_with(workload.partitions)
+
+    def begin_with(self, partitions):
         self.process = subprocess.Popen(
-            [self.program, "--nodes", "3", "--discard", "--auto-create",
-             "false", "--set", "message.max.bytes=4194304", "--topic",
-             f"{TOPIC}:{workload.partitions}"],
+            [self.program, "--nodes", str(self.nodes), "--discard",
+             "--auto-create", "false", "--set", "message.max.bytes=4194304",
+             "--topic", f"{TOPIC}:{partitions}"],
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("bootstrap "):
             raise Void("the embedded broker does not start")
         return line.split()[1], TOPIC
+
+    def silence(self):
+        """From now on it answers nothing, and its sockets stay open."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
 
     def end(self):
         """Records, and the bytes of their batches."""
