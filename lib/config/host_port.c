@@ -53,6 +53,12 @@ static bool next_entry(const char **value, const char **start, size_t *size)
     return false;
 }
 
+/* What stands behind the address, % and all: nothing, or %eth0. */
+static bool is_zone(const char *zone, size_t size)
+{
+    return size == 0 || (size > 1 && strspn(zone, HOST_CHARACTERS) >= size);
+}
+
 /* An IPv6 address, perhaps with a zone: fe80::1%eth0. */
 static bool is_ipv6(const char *host, size_t size)
 {
@@ -61,8 +67,8 @@ static bool is_ipv6(const char *host, size_t size)
     char text[INET6_ADDRSTRLEN];
     struct in6_addr address;
 
-    if (address_size >= sizeof(text) ||
-        (zone != NULL && address_size + 1 == size))
+    if (size > HOST_SIZE_MAX || address_size >= sizeof(text) ||
+        !is_zone(host + address_size, size - address_size))
         return false;
     memcpy(text, host, address_size);
     text[address_size] = '\0';

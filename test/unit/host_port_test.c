@@ -86,6 +86,8 @@ static const struct example bad[] = {
     {"[]:9092", "\"[]:9092\": " BRACKETS},
     {"[kafka]:9092", "\"[kafka]:9092\": " BRACKETS},
     {"[::1%]:9092", "\"[::1%]:9092\": " BRACKETS},
+    {"[::1%[x]:9092", "\"[::1%[x]:9092\": " BRACKETS},
+    {"[::1%a\x01]:9092", "\"[::1%a\\x01]:9092\": " BRACKETS},
     {"[1:2:3]:9092", "\"[1:2:3]:9092\": " BRACKETS},
     {"PLAINTEXT://a:9092", "\"PLAINTEXT://a:9092\": " SCHEME},
     {"SSL://a:9093", "\"SSL://a:9093\": " SCHEME},
