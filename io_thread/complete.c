@@ -295,7 +295,6 @@ static void fail_topic(void *arg, struct topic *t)
 void kp__fatal(struct io_thread *io, kp_err err, const char *text)
 {
     struct record_accumulator *a = &io->p->accumulator;
-    uint32_t taking = TAKING_RECORDS;
 
     if (atomic_load(&a->taking) == TAKING_FATAL)
         return; /* what every call says does not change any more */
@@ -304,8 +303,9 @@ void kp__fatal(struct io_thread *io, kp_err err, const char *text)
     kp__status_fatal(&io->p->status, err, "%s", text);
     /* relaxed: read by senders after they saw `taking` change */
     atomic_store_explicit(&a->fatal_err, err, memory_order_relaxed);
-    /* release: fatal_err is seen by whoever sees FATAL */
-    atomic_compare_exchange_strong(&a->taking, &taking, TAKING_FATAL);
+    /* Of a producer that is being closed too: its close says so.  release:
+     * fatal_err is seen by whoever sees FATAL */
+    atomic_store_explicit(&a->taking, TAKING_FATAL, memory_order_release);
     kp__pool_close(io->p->pool);
     kp__topics_wake_all(io->p->topics);
     /* The visit is the barrier: after it nothing can be added. */

@@ -333,6 +333,31 @@ START_TEST(fatal_ends_all)
 }
 END_TEST
 
+/* It is too late for sends to hear of it, and not for the close. */
+START_TEST(fatal_during_close)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *r;
+    struct world_call *c;
+    kp_error error;
+
+    rule(w, "api=produce count=1 error=%d answer_ms=20 %s", fatal[_i], "");
+    r = world_send(w, 0);
+    world_run_until_attempts(w, 1);
+    c = world_close(w, 60000);
+    ck_assert_int_eq(world_send(w, 0)->refused, KP_ECLOSED);
+    world_settle(w);
+    world_expect(r, fatal[_i], KP_OK, KP_STORED_NO, -1);
+    ck_assert(c->done);
+    ck_assert_int_eq(c->err, fatal[_i]);
+    ck_assert_int_eq(c->error.kind, KP_KIND_FATAL);
+    ck_assert_int_eq(kp_status(world_producer(w), NULL, &error), fatal[_i]);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* 9.6: without a poller the I/O thread cannot go on: all ends, and close works.
  * */
 START_TEST(poller_fails)
@@ -555,6 +580,7 @@ static Suite *verdict_codes_suite(void)
     tcase_add_loop_test(t, refused_after_a_lost_answer, 0, REFUSALS);
     tcase_add_test(t, corrupt_three_times);
     tcase_add_loop_test(t, fatal_ends_all, 0, FATAL);
+    tcase_add_loop_test(t, fatal_during_close, 0, FATAL);
     tcase_add_test(t, fatal_once);
     tcase_add_test(t, poller_fails);
     tcase_add_test(t, too_old_for_batches);
