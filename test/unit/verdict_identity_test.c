@@ -186,16 +186,22 @@ START_TEST(duplicate_behind_which_others_are_stored)
 END_TEST
 
 /* 47 and nothing of it in the log: a new id, and it is sent again. */
-START_TEST(newer_epoch_in_the_log)
+static const int16_t ids_that_are_gone[] = {47};
+
+START_TEST(the_id_is_good_no_more)
 {
     struct world *w = begin();
     struct world_record *r, *other;
     int64_t id;
+    char line[80];
 
     other = world_send(w, 1);
     world_settle(w);
     id = header(w, 0)->producer_id;
-    (void)world_rule(w, "api=produce count=1 partition=0 error=47");
+    (void)snprintf(line, sizeof(line),
+                   "api=produce count=1 partition=0 error=%d",
+                   ids_that_are_gone[_i]);
+    (void)world_rule(w, line);
     r = world_send(w, 0);
     world_settle(w);
     world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 0);
@@ -208,6 +214,34 @@ START_TEST(newer_epoch_in_the_log)
     world_expect(other, KP_OK, KP_OK, KP_STORED_YES, 1);
     ck_assert_int_eq(last(w)->producer_id, id);
     ck_assert_int_eq(last(w)->base_sequence, 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* A broker that wants none of our numbers, whatever we do: each new epoch and
+ * each new id waits as a retry does, and the record ends at its deadline. */
+static const int16_t refused_numbers[] = {45, 47};
+
+START_TEST(numbers_that_are_never_right)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS(FAST, SHORT)});
+    struct world_record *r;
+    char line[80];
+
+    (void)snprintf(line, sizeof(line), "api=produce count=-1 error=%d",
+                   refused_numbers[_i]);
+    (void)world_rule(w, line);
+    r = world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_ETIMEDOUT, refused_numbers[_i], KP_STORED_NO, -1);
+    ck_assert_int_eq(r->reported_ns - r->returned_ns, 3000 * KP_NS_PER_MS);
+    /* a backoff of 10 ms, give or take a fifth, and 2 ms for each answer */
+    ck_assert_uint_gt(world_attempts(w), 100);
+    ck_assert_uint_lt(world_attempts(w), 3000 / 9);
+    ck_assert_int_le(kb_requests(world_cluster(w), -1, 22),
+                     (int64_t)world_attempts(w) + 1);
     world_check(w);
     world_end(w);
 }
@@ -454,7 +488,8 @@ static Suite *verdict_identity_suite(void)
     tcase_add_test(t, duplicate_of_a_maybe);
     tcase_add_test(t, duplicate_of_a_first_attempt);
     tcase_add_test(t, duplicate_behind_which_others_are_stored);
-    tcase_add_test(t, newer_epoch_in_the_log);
+    tcase_add_loop_test(t, the_id_is_good_no_more, 0, 1);
+    tcase_add_loop_test(t, numbers_that_are_never_right, 0, 2);
     tcase_add_test(t, unknown_producer_without_log_start);
     tcase_add_test(t, deadline_of_what_was_never_sent);
     tcase_add_test(t, deadline_after_refusals);
