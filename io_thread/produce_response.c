@@ -215,6 +215,7 @@ static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
             l->bump = true;
         break;
     case KP_INVALID_PRODUCER_EPOCH:
+    case KP_INVALID_PRODUCER_ID_MAPPING:
         if (b->certainty == CERTAIN_NO)
             l->bump = true;
         l->new_id = true;

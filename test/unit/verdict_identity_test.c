@@ -186,7 +186,7 @@ START_TEST(duplicate_behind_which_others_are_stored)
 END_TEST
 
 /* 47 and nothing of it in the log: a new id, and it is sent again. */
-static const int16_t ids_that_are_gone[] = {47};
+static const int16_t ids_that_are_gone[] = {47, 49};
 
 START_TEST(the_id_is_good_no_more)
 {
@@ -221,7 +221,7 @@ END_TEST
 
 /* A broker that wants none of our numbers, whatever we do: each new epoch and
  * each new id waits as a retry does, and the record ends at its deadline. */
-static const int16_t refused_numbers[] = {45, 47};
+static const int16_t refused_numbers[] = {45, 47, 49};
 
 START_TEST(numbers_that_are_never_right)
 {
@@ -488,8 +488,8 @@ static Suite *verdict_identity_suite(void)
     tcase_add_test(t, duplicate_of_a_maybe);
     tcase_add_test(t, duplicate_of_a_first_attempt);
     tcase_add_test(t, duplicate_behind_which_others_are_stored);
-    tcase_add_loop_test(t, the_id_is_good_no_more, 0, 1);
-    tcase_add_loop_test(t, numbers_that_are_never_right, 0, 2);
+    tcase_add_loop_test(t, the_id_is_good_no_more, 0, 2);
+    tcase_add_loop_test(t, numbers_that_are_never_right, 0, 3);
     tcase_add_test(t, unknown_producer_without_log_start);
     tcase_add_test(t, deadline_of_what_was_never_sent);
     tcase_add_test(t, deadline_after_refusals);
