@@ -14,9 +14,12 @@ static void register_one(void *arg, struct batch *b)
     kp__register(sp->io, sp, b);
 }
 
-/* Seal and count everything that is in the queues now. */
-static void visit_active(struct io_thread *io)
+/* Seal and count everything that is in the queues now.  With a codec who waits
+ * may compress what is sealed: true if there is any. */
+static bool visit_active(struct io_thread *io)
 {
+    struct record_accumulator *a = &io->p->accumulator;
+    bool offered = false;
     struct list todo;
     struct list_node *n;
 
@@ -27,9 +30,14 @@ static void visit_active(struct io_thread *io)
             KP_CONTAINER(n, struct sender_partition, active_link);
 
         kp__list_push_back(&io->active, n);
-        kp__queue_visit(sp->queue, true, register_one, sp);
+        if (kp__queue_visit(sp->queue, true, register_one, sp) &&
+            a->compresses) {
+            kp__claims_offer(&a->claims, sp->queue);
+            offered = true;
+        }
         kp__plan(io, sp);
     }
+    return offered;
 }
 
 static void end_epoch(struct io_thread *io)
@@ -43,15 +51,18 @@ static void end_epoch(struct io_thread *io)
 static void flush(struct io_thread *io, struct op *op)
 {
     struct op **tail = &io->flushes;
+    bool offered;
 
     kp__plan_drain(io);
-    visit_active(io);
+    offered = visit_active(io);
     op->flush_epoch = io->flush_epoch;
     end_epoch(io);
     while (*tail != NULL)
         tail = &(*tail)->pending_next;
     op->pending_next = NULL;
     *tail = op;
+    if (offered)
+        kp__op_offer(op);
 }
 
 static void seal_topic(void *arg, struct topic *t)
@@ -64,7 +75,7 @@ static void seal_topic(void *arg, struct topic *t)
 
         if (sp == NULL)
             continue;
-        kp__queue_visit(v->queues[i], true, register_one, sp);
+        (void)kp__queue_visit(v->queues[i], true, register_one, sp);
         kp__plan(io, sp);
     }
 }

@@ -80,6 +80,8 @@ static void producer_free(struct kp_producer *p)
     if (p->topics != NULL)
         kp__topics_destroy(p->topics);
     kp__compressors_fini(&p->compressors);
+    if (p->accumulator.pool != NULL)
+        kp__accumulator_fini(&p->accumulator);
     if (p->pool != NULL)
         kp__pool_unref(p->pool);
     if (p->metrics != NULL)

@@ -72,6 +72,7 @@ struct batch {
 
     /* guarded by the queue's lock while in the queue, else the I/O thread's */
     struct list_node link; /* queue->batches */
+    struct list_node sealed_link; /* queue->sealed, while SEALED there */
     enum batch_place place;
     enum batch_fate fate;
     size_t ready_size; /* wire_size, copied under the lock when READY: wire_size

@@ -3,7 +3,7 @@
  * thread posts, the I/O thread takes and answers.
  *
  * Invariant: an op lives until both its caller and the I/O thread have dropped
- * it; its answer does not change after the word is 1. */
+ * it; its answer does not change after the word says that it is done. */
 #include "lib/shared/ops.h"
 
 #include "lib/base/mem.h"
@@ -78,10 +78,17 @@ bool kp__ops_empty(const struct ops *o)
 void kp__op_done(struct op *op)
 {
     /* release: pairs with kp__op_is_done */
-    atomic_store_explicit(&op->word, 1, memory_order_release);
+    (void)atomic_fetch_or_explicit(&op->word, OP_IS_DONE, memory_order_release);
     /* Several may wait for one op. */
     kp__wake(&op->word, INT32_MAX);
     kp__op_unref(op);
+}
+
+void kp__op_offer(struct op *op)
+{
+    /* release: pairs with kp__op_ticket */
+    (void)atomic_fetch_add_explicit(&op->word, OP_OFFER, memory_order_release);
+    kp__wake(&op->word, INT32_MAX);
 }
 
 void kp__ops_finish(struct ops *o)
@@ -100,12 +107,16 @@ void kp__ops_finish(struct ops *o)
 bool kp__op_is_done(const struct op *op)
 {
     /* acquire: the answer was written before the word */
-    return atomic_load_explicit(&((struct op *)(uintptr_t)op)->word,
-                                memory_order_acquire) != 0;
+    return (atomic_load_explicit(&((struct op *)(uintptr_t)op)->word,
+                                 memory_order_acquire) &
+            OP_IS_DONE) != 0;
 }
 
 void kp__op_ticket(struct op *op, int64_t deadline_ns, struct ticket *out)
 {
-    *out = (struct ticket){kp__op_is_done(op) ? NULL : &op->word, 0,
-                           deadline_ns, 0};
+    /* acquire: who sees an offer's count finds what was offered */
+    uint32_t seen = atomic_load_explicit(&op->word, memory_order_acquire);
+    bool done = (seen & OP_IS_DONE) != 0;
+
+    *out = (struct ticket){done ? NULL : &op->word, seen, deadline_ns, 0};
 }

@@ -19,11 +19,14 @@ enum op_kind {
     OP_CLOSE       /* close by deadline_ns; 0: at once */
 };
 
+#define OP_IS_DONE 1u
+#define OP_OFFER 2u
+
 struct op {
     struct op *next; /* the stack's */
     enum op_kind kind;
     _Atomic uint32_t refs;
-    _Atomic uint32_t word; /* 0 pending, 1 done */
+    _Atomic uint32_t word; /* OP_IS_DONE, and a count of offers above it */
     int64_t deadline_ns;
     char *topic;           /* owned; WANT_TOPIC */
     size_t topic_size;
@@ -53,7 +56,12 @@ bool kp__ops_empty(const struct ops *o);
 void kp__op_done(struct op *op);
 /* The I/O thread has ended: answer whatever is posted. Any thread. */
 void kp__ops_finish(struct ops *o);
+/* I/O thread: wake who waits for the op, which is not done, because there is
+ * something that it can do meanwhile. */
+void kp__op_offer(struct op *op);
 bool kp__op_is_done(const struct op *op);
+/* What to sleep on until the op is done or something more is offered.  What is
+ * looked for must be looked for after this. */
 void kp__op_ticket(struct op *op, int64_t deadline_ns, struct ticket *out);
 
 #endif

@@ -3,8 +3,9 @@
  * Application threads and the I/O thread, under the queue's lock.
  *
  * Invariants: batches are in order of (ordinal, first_index); only the last can
- * be open, and q->open says so; an empty queue keeps no spare chunks.  Nothing
- * is given back to the pool before the lock is let go. */
+ * be open, and q->open says so; `sealed` holds just those of them that are
+ * SEALED; an empty queue keeps no spare chunks.  Nothing is given back to the
+ * pool before the lock is let go. */
 #include "lib/shared/partition_queue.h"
 
 #include <string.h>
@@ -34,6 +35,8 @@ void kp__queue_init(struct partition_queue *q, struct topic *topic,
     memset(q, 0, sizeof(*q));
     kp__mutex_init(&q->lock);
     kp__list_init(&q->batches);
+    kp__list_init(&q->sealed);
+    kp__node_init(&q->offer_link);
     q->ratio = 1.0f;
     q->topic = topic;
     q->accumulator = a;
@@ -56,6 +59,7 @@ void kp__queue_open_locked(struct partition_queue *q, struct batch *b)
 {
     kp__mutex_check_held(&q->lock);
     KP_CHECK(q->open == NULL && b->place == PLACE_OPEN);
+    kp__node_init(&b->sealed_link);
     b->queue = q;
     b->ordinal = q->next_ordinal++;
     if (b->created_ns < q->last_created_ns)
@@ -71,6 +75,17 @@ void kp__queue_open_locked(struct partition_queue *q, struct batch *b)
     q->expedite = false;
 }
 
+/* Into `sealed` by ordinal: nearly always at the end. */
+static void add_sealed(struct partition_queue *q, struct batch *b)
+{
+    struct list_node *at = q->sealed.head.prev;
+
+    while (at != &q->sealed.head &&
+           KP_CONTAINER(at, struct batch, sealed_link)->ordinal > b->ordinal)
+        at = at->prev;
+    kp__list_insert_before(at->next, &b->sealed_link);
+}
+
 struct batch *kp__queue_seal_locked(struct partition_queue *q,
                                     enum batch_place to)
 {
@@ -84,6 +99,8 @@ struct batch *kp__queue_seal_locked(struct partition_queue *q,
     kp__batch_move(b, PLACE_SEALED);
     if (to != PLACE_SEALED)
         kp__batch_move(b, to);
+    else
+        add_sealed(q, b);
     kp__result_publish(b->result, b->future_refs);
     return b;
 }
@@ -158,11 +175,19 @@ void kp__queue_unclaim(struct partition_queue *q, struct batch *b)
 
     kp__mutex_lock(&q->lock);
     abandoned = b->abandoned;
-    if (!abandoned)
+    if (!abandoned) {
         kp__batch_move(b, PLACE_SEALED);
+        add_sealed(q, b);
+    }
     kp__mutex_unlock(&q->lock);
     if (abandoned)
         kp__batch_release_abandoned(b);
+}
+
+static void claim(struct batch *b)
+{
+    kp__list_remove(&b->sealed_link);
+    kp__batch_move(b, PLACE_COMPRESSING);
 }
 
 enum queue_answer kp__queue_claim(struct partition_queue *q, bool force,
@@ -179,11 +204,25 @@ enum queue_answer kp__queue_claim(struct partition_queue *q, bool force,
     else if (b->place != PLACE_SEALED)
         answer = QUEUE_NOT_READY;
     else
-        kp__batch_move(b, PLACE_COMPRESSING);
+        claim(b);
     kp__mutex_unlock(&q->lock);
     if (answer == QUEUE_OK)
         *out = b;
     return answer;
+}
+
+bool kp__queue_claim_sealed(struct partition_queue *q, struct batch **out)
+{
+    struct list_node *n;
+
+    kp__mutex_lock(&q->lock);
+    n = kp__list_first(&q->sealed);
+    if (n != NULL) {
+        *out = KP_CONTAINER(n, struct batch, sealed_link);
+        claim(*out);
+    }
+    kp__mutex_unlock(&q->lock);
+    return n != NULL;
 }
 
 /* -- The I/O thread -- */
@@ -291,6 +330,8 @@ static void complete_here(struct partition_queue *q, struct batch *b,
         (void)kp__queue_seal_locked(q, PLACE_SEALED);
     b->fate = FATE_COMPLETED;
     b->abandoned = b->place == PLACE_COMPRESSING;
+    if (b->place == PLACE_SEALED)
+        kp__list_remove(&b->sealed_link);
     unlink_batch(q, b);
     kp__list_push_back(out, &b->link);
 }
@@ -311,9 +352,11 @@ void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
     unlock_and_give(q, idle_spare(q));
 }
 
-void kp__queue_visit(struct partition_queue *q, bool seal,
+bool kp__queue_visit(struct partition_queue *q, bool seal,
                      void (*fn)(void *arg, struct batch *b), void *arg)
 {
+    bool any_sealed;
+
     kp__mutex_lock(&q->lock);
     if (seal && q->open != NULL) {
         (void)kp__queue_seal_locked(q, PLACE_SEALED);
@@ -323,7 +366,9 @@ void kp__queue_visit(struct partition_queue *q, bool seal,
          n = kp__list_next(&q->batches, n))
         if (fn != NULL)
             fn(arg, batch_of(n));
+    any_sealed = !kp__list_empty(&q->sealed);
     kp__mutex_unlock(&q->lock);
+    return any_sealed;
 }
 
 #define RAW_CAP_MIN 512

@@ -33,6 +33,7 @@ struct partition_queue {
     bool outgrew_small;      /* the last batch did: the next begins with a block */
     bool expedite;           /* flush, close or pressure: do not linger */
     int64_t last_created_ns; /* so that creation follows the ordinals */
+    struct list sealed;      /* those of `batches` that are SEALED, by ordinal */
 
     /* fixed at birth */
     struct topic *topic;
@@ -45,6 +46,10 @@ struct partition_queue {
     /* the pool's, under its lock */
     size_t held_bytes;
     bool unreachable;
+
+    /* the claims', under their lock */
+    struct list_node offer_link;
+    uint32_t offers; /* how often it was offered */
 
     /* atomic: as last heard of, for kp_partitions_for; written by the I/O
      * thread, each on its own (relaxed): together they need not be one moment's
@@ -98,6 +103,9 @@ enum queue_answer kp__queue_seal(struct partition_queue *q, bool force,
  * QUEUE_NOT_READY if the head is not SEALED. */
 enum queue_answer kp__queue_claim(struct partition_queue *q, bool force,
                                   struct batch **out);
+/* Claim the oldest SEALED batch, wherever it stands.  Any thread; waits for the
+ * lock.  False: there is none. */
+bool kp__queue_claim_sealed(struct partition_queue *q, struct batch **out);
 /* The claimant is done: -> READY, or, if it was completed meanwhile, the bytes
  * are given back and it is GONE.  Any thread.  Returns whether READY. */
 bool kp__queue_finish(struct partition_queue *q, struct batch *b);
@@ -115,8 +123,9 @@ void kp__queue_put_back(struct partition_queue *q, struct batch *b);
 void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
                       struct list *out);
 /* Visit for flush: seal the open batch, and call fn for each batch in order
- * under the lock (fn must be short and take no lock). Waits for the lock. */
-void kp__queue_visit(struct partition_queue *q, bool seal,
+ * under the lock (fn must be short and take no lock). Waits for the lock.
+ * Returns whether any batch is SEALED. */
+bool kp__queue_visit(struct partition_queue *q, bool seal,
                      void (*fn)(void *arg, struct batch *b), void *arg);
 /* A batch of raw_size was refused as too large: fill the next ones less.  Also
  * forgets the compression ratio, as Java does. */

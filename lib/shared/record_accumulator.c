@@ -44,7 +44,13 @@ void kp__accumulator_init(struct record_accumulator *a,
     atomic_init(&a->taking, TAKING_RECORDS);
     atomic_init(&a->fatal_err, KP_OK);
     atomic_init(&a->drain_head, NULL);
+    kp__claims_init(&a->claims);
     kp__pool_keep_aside(pool, a->raw_max);
+}
+
+void kp__accumulator_fini(struct record_accumulator *a)
+{
+    kp__claims_fini(&a->claims);
 }
 
 void kp__drain_push(struct record_accumulator *a, struct partition_queue *q)

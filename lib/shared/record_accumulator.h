@@ -13,6 +13,7 @@
 #include "lib/base/wait.h"
 #include "lib/config/settings.h"
 #include "lib/shared/buffer_pool.h"
+#include "lib/shared/claims.h"
 #include "lib/shared/compressors.h"
 #include "lib/shared/io_thread.h"
 #include "lib/shared/partition_queue.h"
@@ -38,12 +39,15 @@ struct record_accumulator {
     _Atomic uint32_t taking;
     _Atomic int32_t fatal_err;
     _Atomic(struct partition_queue *) drain_head;
+    /* under its own lock */
+    struct claims claims;
 };
 
 void kp__accumulator_init(struct record_accumulator *a,
                           const struct settings *s, const struct clock *clock,
                           struct buffer_pool *pool, struct compressors *c,
                           struct io_bell *bell);
+void kp__accumulator_fini(struct record_accumulator *a);
 
 /* The largest raw batch that these settings allow to compress or to split. */
 size_t kp__raw_max(const struct settings *s);

@@ -116,10 +116,14 @@ struct world_call {
     kp_err err;      /* of the whole call, as the public one would return it */
     kp_error error;
     int64_t called_ns, done_ns;
+    uint32_t compressed; /* batches, by a flush while it waited */
+    /* the test's: this thread gets no processor */
+    bool held;
     /* the world's */
     bool is_close, overdue;
     int64_t deadline_ns;
-    struct op *op;
+    struct op *op;       /* of a close */
+    struct flush *flush;
 };
 
 /* -- what reached a broker -- */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/api/flush.h"
 #include "lib/api/future.h"
 #include "lib/api/producer.h"
 #include "lib/base/rand.h"
@@ -361,8 +362,13 @@ static void returned(struct world *w, struct world_call *c, kp_err err)
     c->done = true;
     c->err = err;
     c->done_ns = w->now_ns;
-    kp__op_unref(c->op);
+    if (c->is_close)
+        kp__op_unref(c->op);
+    else
+        kp__flush_end(c->flush);
+    free(c->flush);
     c->op = NULL;
+    c->flush = NULL;
     world_trace(w, "%s returns %s", c->is_close ? "close" : "flush",
                 kp_err_name(err));
 }
@@ -371,8 +377,9 @@ struct world_call *world_flush(struct world *w, int64_t timeout_ms)
 {
     struct world_call *c = new_call(w, timeout_ms);
 
-    c->op = world_must(kp__op_create(OP_FLUSH, NULL, 0));
-    kp__producer_post_op(w->p, c->op);
+    c->flush = world_must(calloc(1, sizeof(*c->flush)));
+    if (kp__flush_begin(c->flush, w->p, c->deadline_ns) != KP_PENDING)
+        abort();
     return c;
 }
 
@@ -385,22 +392,44 @@ struct world_call *world_close(struct world *w, int64_t timeout_ms)
     return c;
 }
 
+static bool run_close(struct world *w, struct world_call *c)
+{
+    if (!kp__op_is_done(c->op) || !w->over)
+        return false; /* it joins the thread */
+    /* the I/O thread has ended: this waits for nothing */
+    returned(w, c, kp_close(w->p, KP_FOREVER, &c->error));
+    return true;
+}
+
+/* Would a thread that sleeps on the ticket wake? */
+static bool flush_is_due(const struct world *w, const struct world_call *c)
+{
+    const struct ticket *t = &c->flush->ticket;
+
+    return t->word == NULL || atomic_load(t->word) != t->seen ||
+           w->now_ns >= c->deadline_ns;
+}
+
+static bool run_flush(struct world *w, struct world_call *c)
+{
+    kp_err err;
+
+    if (!flush_is_due(w, c))
+        return false;
+    err = kp__flush_try(c->flush);
+    c->compressed = c->flush->compressed;
+    if (err == KP_OK)
+        returned(w, c, kp__producer_take_unwatched(w->p, &c->error));
+    else if (w->now_ns >= c->deadline_ns)
+        returned(w, c, KP_PENDING);
+    return true;
+}
+
 static bool run_call(struct world *w, struct world_call *c)
 {
-    if (kp__op_is_done(c->op)) {
-        if (c->is_close && !w->over)
-            return false; /* it joins the thread */
-        /* the I/O thread has ended: this waits for nothing */
-        returned(w, c,
-                 c->is_close ? kp_close(w->p, KP_FOREVER, &c->error)
-                             : kp__producer_take_unwatched(w->p, &c->error));
-        return true;
-    }
-    if (!c->is_close && w->now_ns >= c->deadline_ns) {
-        returned(w, c, KP_PENDING);
-        return true;
-    }
-    return false;
+    if (c->held)
+        return false;
+    return c->is_close ? run_close(w, c) : run_flush(w, c);
 }
 
 /* -- the whole -- */
@@ -449,7 +478,7 @@ int64_t world_actors_next_ns(const struct world *w)
     }
     for (size_t i = 0; i < w->call_count; i++)
         if (!w->calls[i]->done && !w->calls[i]->is_close &&
-            w->calls[i]->deadline_ns < at_ns)
+            !w->calls[i]->held && w->calls[i]->deadline_ns < at_ns)
             at_ns = w->calls[i]->deadline_ns;
     return at_ns;
 }

@@ -120,6 +120,7 @@ static inline void fixture_stop(void)
     ck_assert_uint_eq(fixture_available(), f.settings.buffer_memory);
     kp__topics_destroy(f.topics);
     kp__compressors_fini(&f.compressors);
+    kp__accumulator_fini(&f.acc);
     kp__wakeup_fini(&f.bell.wakeup);
     kp__pool_unref(f.pool);
     ck_assert_int_eq(kp__mem_live(), 0);
