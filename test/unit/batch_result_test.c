@@ -10,6 +10,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/shared/batch_result.h"
+#include "test/support/aborts.h"
 #include "test/support/main.h"
 
 static struct topic_name *name;
@@ -85,6 +86,30 @@ START_TEST(a_failure_has_its_cause_and_text)
     kp__result_unref(result, RESULT_BIAS + 1);
 }
 END_TEST
+
+#ifdef KP_DEBUG
+static void complete_again(void *arg)
+{
+    kp__result_complete(result, arg, NULL);
+}
+
+/* P2, P3: completing twice, whichever way, is a mistake of ours that debug builds
+ * stop at; what the first one said stands. */
+START_TEST(a_result_is_completed_once)
+{
+    struct outcome late = {.err = KP_ECLOSED, .base_offset = -1};
+    struct outcome again = good;
+
+    kp__result_complete(result, &good, NULL);
+    again.base_offset = good.base_offset + 1;
+    ck_assert(test_aborts(complete_again, &late));
+    ck_assert(test_aborts(complete_again, &again));
+    ck_assert_int_eq(report_of(0).err, KP_OK);
+    ck_assert_int_eq(report_of(0).offset, good.base_offset);
+    kp__result_unref(result, RESULT_BIAS + 1);
+}
+END_TEST
+#endif
 
 START_TEST(an_append_time_is_that_of_every_record)
 {
@@ -431,6 +456,9 @@ static Suite *batch_result_suite(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_result_is_pending_until_it_is_completed);
     tcase_add_test(t, a_failure_has_its_cause_and_text);
+#ifdef KP_DEBUG
+    tcase_add_test(t, a_result_is_completed_once);
+#endif
     tcase_add_test(t, an_append_time_is_that_of_every_record);
     tcase_add_test(t, parts_have_their_own_outcomes);
     tcase_add_test(t, without_memory_for_a_part_the_whole_outcome_stands);

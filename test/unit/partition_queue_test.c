@@ -100,6 +100,23 @@ START_TEST(a_head_goes_from_open_to_in_flight)
 }
 END_TEST
 
+/* P8: a sealed batch takes no more, however much room it has. */
+START_TEST(a_sealed_batch_takes_no_more)
+{
+    struct batch *b;
+
+    ck_assert_int_eq(append_bytes(0, 10, 0), KP_OK);
+    ck_assert_int_eq(kp__queue_seal(q, true, false), QUEUE_OK);
+    ck_assert_int_eq(append_bytes(1, 10, 0), KP_OK);
+    ck_assert_uint_eq(look_at(q).batch_count, 2);
+    for (int i = 0; i < 2; i++) {
+        b = take();
+        ck_assert_uint_eq(b->record_count, 1);
+        fixture_complete(b, KP_OK);
+    }
+}
+END_TEST
+
 START_TEST(a_busy_queue_is_not_waited_for)
 {
     struct queue_view v;
@@ -237,7 +254,7 @@ static void fail_all(struct list *out)
         fixture_complete(KP_CONTAINER(n, struct batch, link), KP_ETIMEDOUT);
 }
 
-/* A24, A26: exactly at the deadline, the open one too, and only once. */
+/* A24, A26, P6: exactly at the deadline, the open one too, and only once. */
 START_TEST(batches_expire_at_their_deadline)
 {
     int64_t deadline_ns = START_NS + f.settings.delivery_timeout_ns;
@@ -268,7 +285,21 @@ START_TEST(an_endless_delivery_timeout_does_not_overflow)
 }
 END_TEST
 
-/* A27: by its first creation, whatever happened to it since. */
+/* A25: the largest that can be set, 2^31-1 ms, and it ends just then. */
+START_TEST(the_longest_delivery_timeout_ends)
+{
+    int64_t longest_ns = INT32_MAX * KP_NS_PER_MS;
+    struct list out;
+
+    f.acc.delivery_timeout_ns = longest_ns;
+    ck_assert_int_eq(append_bytes(0, 10, 0), KP_OK);
+    ck_assert_uint_eq(expire(START_NS + longest_ns - 1, &out), 0);
+    ck_assert_uint_eq(expire(START_NS + longest_ns, &out), 1);
+    fail_all(&out);
+}
+END_TEST
+
+/* A27, P7: by its first creation, whatever happened to it since. */
 START_TEST(a_retried_batch_expires_by_its_creation)
 {
     struct list out;
@@ -323,6 +354,27 @@ START_TEST(a_claim_given_back_is_sealed_again)
     ck_assert_int_eq(kp__queue_claim(q, true, &again), QUEUE_OK);
     ck_assert_ptr_eq(again, b);
     kp__compress_and_finish(&f.acc, b, kp__compressors_own(&f.compressors));
+}
+END_TEST
+
+/* A28: a retried batch that waits is found at its deadline; taken again, it is
+ * in flight and not found. */
+START_TEST(a_retried_batch_is_found_while_it_waits)
+{
+    struct list out;
+    struct batch *b;
+
+    make_batches(1);
+    b = take();
+    b->attempts = 1;
+    kp__queue_put_back(q, b);
+    ck_assert(look_at(q).retry);
+    ck_assert_ptr_eq(take(), b);
+    ck_assert_uint_eq(expire(KP_NEVER, &out), 0);
+    kp__queue_put_back(q, b);
+    ck_assert_uint_eq(expire(START_NS + f.settings.delivery_timeout_ns, &out),
+                      1);
+    fail_all(&out);
 }
 END_TEST
 
@@ -437,6 +489,7 @@ static Suite *partition_queue_suite(void)
     tcase_add_test(t, only_legal_moves_are_made);
 #endif
     tcase_add_test(t, a_head_goes_from_open_to_in_flight);
+    tcase_add_test(t, a_sealed_batch_takes_no_more);
     tcase_add_test(t, a_busy_queue_is_not_waited_for);
     tcase_add_test(t, only_the_head_is_sealed_unless_all_is_wanted);
     tcase_add_test(t, a_visit_seals_and_sees_everything);
@@ -452,6 +505,8 @@ static Suite *partition_queue_suite(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, batches_expire_at_their_deadline);
     tcase_add_test(t, an_endless_delivery_timeout_does_not_overflow);
+    tcase_add_test(t, the_longest_delivery_timeout_ends);
+    tcase_add_test(t, a_retried_batch_is_found_while_it_waits);
     tcase_add_test(t, a_retried_batch_expires_by_its_creation);
     tcase_add_test(t, a_claimant_keeps_the_bytes_of_an_expired_batch);
     tcase_add_test(t, a_claim_given_back_is_sealed_again);

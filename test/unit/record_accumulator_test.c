@@ -814,6 +814,34 @@ START_TEST(the_switch_waits_for_a_complete_batch)
 }
 END_TEST
 
+/* U7: batch.size 0 and 1 are legal: a batch for each unkeyed record, and a new
+ * partition for the next. */
+START_TEST(without_room_each_record_chooses_anew)
+{
+    bool seen[8] = {false};
+    int changes = 0;
+    int32_t last = -1;
+
+    f.settings.batch_size = (size_t)_i;
+    fixture_start(8);
+    for (uint32_t i = 0; i < 200; i++) {
+        kp_record r = record_of("v", 1);
+        struct append x;
+
+        append_init(&x, &r, -1);
+        ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
+        ck_assert_uint_eq(x.index, 0);
+        changes += x.result->partition != last;
+        last = x.result->partition;
+        seen[last] = true;
+        fixture_empty();
+    }
+    for (int i = 0; i < 8; i++)
+        ck_assert(seen[i]);
+    ck_assert_int_gt(changes, 150);
+}
+END_TEST
+
 /* Over many records each partition gets the same bytes, whatever their sizes.
  * */
 START_TEST(unkeyed_bytes_are_uniform)
@@ -1162,6 +1190,7 @@ static Suite *record_accumulator_suite(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, unkeyed_records_fill_one_partition_then_another);
     tcase_add_test(t, the_switch_waits_for_a_complete_batch);
+    tcase_add_loop_test(t, without_room_each_record_chooses_anew, 0, 2);
     tcase_add_test(t, unkeyed_bytes_are_uniform);
     tcase_add_test(t, partitions_without_weight_are_left_alone);
     tcase_add_test(t, a_sticky_partition_without_weight_is_left_at_once);

@@ -436,6 +436,43 @@ START_TEST(expired_with_half_a_frame_written)
 }
 END_TEST
 
+/* T11, in our own way: the request times out, is sent again, and the record's
+ * time is up while that is on the wire.  Java uses new numbers at once; here the
+ * next record waits until nobody can store the old one any more. */
+START_TEST(expired_on_the_wire_the_next_one_waits)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS(FAST, SINGLES, "delivery.timeout.ms", "1500",
+                                   "request.timeout.ms", "1000")});
+    struct world_record *a, *b;
+    int64_t second_ns;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    (void)world_rule(w, "api=produce count=2 ignore answer=stall");
+    a = world_send(w, 0);
+    while (!a->reported)
+        world_run_ms(w, 1);
+    world_expect(a, KP_ETIMEDOUT, WORLD_ANY_CAUSE, KP_STORED_MAYBE, -1);
+    ck_assert_int_eq(a->reported_ns - a->returned_ns, 1500 * MS);
+    ck_assert_uint_eq(world_attempts(w), 3);
+    for (size_t i = 1; i < 3; i++) {
+        ck_assert_int_eq(header(w, i)->producer_epoch, 0);
+        ck_assert_int_eq(header(w, i)->base_sequence, 1);
+    }
+    second_ns = at(w, 2)->at_ns;
+    b = world_send(w, 0);
+    world_settle(w);
+    expect_ok(b, 1);
+    ck_assert_uint_eq(world_attempts(w), 4);
+    ck_assert_int_ge(at(w, 3)->at_ns - second_ns, 990 * MS);
+    ck_assert_int_eq(header(w, 3)->producer_epoch, 1);
+    ck_assert_int_eq(header(w, 3)->base_sequence, 0);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* S50: one request in flight keeps the order, past a deadline too: the second
  * batch leaves when the first one's late answer has come, no sooner. */
 START_TEST(the_second_waits_for_a_late_answer)
@@ -588,6 +625,7 @@ static Suite *sender_fates_suite(void)
     tcase_add_loop_test(t, a_forgotten_producer_starts_again, 0, 2);
     tcase_add_test(t, timed_out_and_expired_is_given_back_once);
     tcase_add_test(t, expired_with_half_a_frame_written);
+    tcase_add_test(t, expired_on_the_wire_the_next_one_waits);
     tcase_add_test(t, the_second_waits_for_a_late_answer);
     tcase_add_loop_test(t, pieces_are_made_as_the_whole_was, 0, 4);
     tcase_add_loop_test(t, a_wrong_guess_is_split, 0, 4);

@@ -3,10 +3,12 @@
  * one, when a retry may skip its backoff, what a nearly expired or a split
  * batch still gets, and brokers that have nothing to do. */
 #include <stdio.h>
+#include <string.h>
 
 #include "include/kp/errors.h"
 #include "test/support/main.h"
 #include "test/support/world.h"
+#include "test/support/world_state.h"
 
 #define MS KP_NS_PER_MS
 
@@ -410,6 +412,49 @@ START_TEST(without_any_leader_one_is_chosen_anyway)
 }
 END_TEST
 
+static uint32_t weight_sum(struct world *w, int32_t i)
+{
+    struct topic *t = kp__topics_find(w->p->topics, "t", 1);
+    struct topic_weights *all = kp__topic_view(t)->weights;
+
+    ck_assert_int_gt(atomic_load(&all->count), i);
+    ck_assert_int_eq(atomic_load(&all->entries[i].partition), i);
+    return atomic_load(&all->entries[i].sum);
+}
+
+/* A40, U6: the shares are those that the queues' lengths give: the longest one
+ * and one more, less its own. */
+START_TEST(shares_are_those_of_the_lengths)
+{
+    static const struct {
+        int32_t count;
+        int lengths[5];
+        uint32_t shares[5];
+    } cases[] = {{3, {1, 7, 2}, {7, 1, 6}},
+                 {5, {5, 0, 3, 0, 1}, {1, 6, 3, 6, 5}}};
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = cases[_i].count,
+        .settings = WORLD_SETTINGS("linger.ms", "0", "batch.size", "0")});
+    uint32_t sum = 0;
+
+    warm_up(w, cases[_i].count);
+    world_run_ms(w, 50);
+    world_link(w, 1)->stall_to = true;
+    for (int32_t p = 0; p < cases[_i].count; p++)
+        for (int i = 0; i < cases[_i].lengths[p]; i++)
+            (void)world_send_many(w, p, 1, 10);
+    world_run_ms(w, 50);
+    for (int32_t p = 0; p < cases[_i].count; p++) {
+        sum += cases[_i].shares[p];
+        ck_assert_uint_eq(weight_sum(w, p), sum);
+    }
+    world_link(w, 1)->stall_to = false;
+    world_settle(w);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* S10: a broker that had nothing to send is not a slow one: after ten idle
  * seconds, many times the availability timeout, all partitions are chosen. */
 START_TEST(an_idle_broker_is_not_taken_for_stuck)
@@ -435,6 +480,56 @@ START_TEST(an_idle_broker_is_not_taken_for_stuck)
 }
 END_TEST
 
+/* -- throttling -- */
+
+struct wanted {
+    const char *name;
+    double value;
+};
+
+static void look(void *arg, const kp_metric *m)
+{
+    struct wanted *want = arg;
+
+    if (strcmp(m->group, "producer-metrics") == 0 &&
+        strcmp(m->name, want->name) == 0)
+        want->value = m->value;
+}
+
+static double metric(struct world *w, const char *name)
+{
+    struct wanted want = {name, -1};
+
+    kp_metrics(world_producer(w), look, &want);
+    return want.value;
+}
+
+/* S2: the times that brokers ask for, with whatever answer: the largest, and
+ * the mean over all answers. */
+START_TEST(throttle_times_are_measured)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .no_wait = true, .settings = WORLD_SETTINGS("linger.ms", "0")});
+    double total;
+
+    (void)world_rule(w, "api=api-versions count=1 throttle_ms=400");
+    (void)world_rule(w, "api=produce count=1 throttle_ms=100");
+    (void)world_rule(w, "api=produce skip=1 count=1 throttle_ms=200");
+    (void)world_rule(w, "api=produce skip=2 count=1 throttle_ms=300");
+    for (int i = 0; i < 3; i++) {
+        (void)world_send(w, 0);
+        world_settle(w);
+    }
+    ck_assert_uint_eq(world_attempts(w), 3);
+    total =
+        metric(w, "produce-throttle-time-avg") * metric(w, "response-total");
+    ck_assert_double_eq_tol(metric(w, "produce-throttle-time-max"), 400, 1e-6);
+    ck_assert_double_eq_tol(total, 400 + 100 + 200 + 300, 1e-3);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 static Suite *sender_turns_suite(void)
 {
     Suite *s = suite_create("sender_turns");
@@ -451,6 +546,8 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, pieces_of_a_split_go_at_once);
     tcase_add_test(t, fractions_of_batches_stay_whole);
     tcase_add_loop_test(t, without_any_leader_one_is_chosen_anyway, 1, 3);
+    tcase_add_loop_test(t, shares_are_those_of_the_lengths, 0, 2);
+    tcase_add_test(t, throttle_times_are_measured);
     tcase_add_test(t, an_idle_broker_is_not_taken_for_stuck);
     suite_add_tcase(s, t);
     return s;
