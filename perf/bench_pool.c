@@ -32,6 +32,7 @@ static struct chunk *take(struct buffer_pool *pool, struct partition_queue *q,
     struct pool_waiter waiter;
     struct pool_grant grant;
     enum pool_answer answer;
+    struct ticket ticket;
 
     memset(&waiter, 0, sizeof(waiter));
     for (;;) {
@@ -42,7 +43,8 @@ static struct chunk *take(struct buffer_pool *pool, struct partition_queue *q,
             abort();
         if (waits != NULL)
             (void)atomic_fetch_add(waits, 1);
-        (void)kp__wait(&waiter.word, 0, KP_NEVER);
+        ticket = kp__pool_ticket(pool, &waiter, KP_NEVER);
+        (void)kp__ticket_wait(&ticket);
     }
 }
 
