@@ -116,13 +116,15 @@ static kp_err wait_for_topic(struct send *s)
 kp_err kp__topic_try(struct send *s, struct topic **out)
 {
     struct topic *t = kp__topics_find(s->p->topics, s->name, s->name_size);
-    kp_err refused;
+    kp_err refused, gone;
 
     if (KP_UNLIKELY(t == NULL))
         return wait_for_topic(s);
     refused = (kp_err)atomic_load_explicit(&t->refused, memory_order_relaxed);
-    if (KP_UNLIKELY(refused != KP_OK && is_final(refused)))
-        return refused;
+    if (KP_UNLIKELY(refused != KP_OK && is_final(refused))) {
+        gone = taking(s->p); /* that weighs more */
+        return gone != KP_OK ? gone : refused;
+    }
     drop_wait(s);
     *out = t;
     return KP_OK;

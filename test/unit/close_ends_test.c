@@ -329,6 +329,24 @@ START_TEST(close_tells_unwatched_failures)
 }
 END_TEST
 
+/* A topic that is refused besides is no longer what matters. */
+START_TEST(closed_weighs_more_than_a_refused_topic)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("linger.ms", "0")});
+
+    (void)world_rule(w, "api=metadata topic=t count=1 error=29");
+    (void)world_rule(w, "api=produce count=1 error=6"); /* asks */
+    (void)world_send(w, 0);
+    world_settle(w);
+    expect_refused(w, KP_TOPIC_AUTHORIZATION_FAILED);
+    (void)world_close(w, 1000);
+    world_settle(w);
+    expect_refused(w, KP_ECLOSED);
+    world_end(w);
+}
+END_TEST
+
 static Suite *close_ends_suite(void)
 {
     Suite *s = suite_create("close_ends");
@@ -345,6 +363,7 @@ static Suite *close_ends_suite(void)
     tcase_add_test(t, close_from_a_callback);
     tcase_add_test(t, waits_from_a_callback);
     tcase_add_test(t, close_wakes_blocked_senders);
+    tcase_add_test(t, closed_weighs_more_than_a_refused_topic);
     tcase_add_test(t, close_tells_unwatched_failures);
     suite_add_tcase(s, t);
     return s;
