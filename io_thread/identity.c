@@ -46,10 +46,7 @@ static void id_arrived(struct io_thread *io,
 
 static void id_failed(struct io_thread *io, kp_err err)
 {
-    const struct error_info *info = kp__error_info(err);
-
-    /* A code that Java does not retry is an answer for good. */
-    if (err > 0 && !info->retriable) {
+    if (err > 0 && !kp__error_may_pass(err)) {
         kp__fatal(io, err,
                   "no producer id was given; set enable.idempotence=false to "
                   "send without one, or grant IdempotentWrite on the cluster");

@@ -176,7 +176,7 @@ static bool topic_failed(struct metadata *m, struct topic_meta *t, kp_err err)
         kp__topics_refuse(m->topics, name->text, name->size, err);
         set_status(m, t, err, 0);
     }
-    if (kp__error_info(err)->retriable)
+    if (kp__error_may_pass(err))
         m->full_due = true;
     else
         kp__meta_refused(m, t);
@@ -224,7 +224,7 @@ static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
                          w->name, kp__error_info(err)->name,
                          kp__error_info(err)->text);
     }
-    if (kp__error_info(err)->retriable)
+    if (kp__error_may_pass(err))
         kp__wanted_due(m, w);
     else
         kp__wanted_refused(m, w);

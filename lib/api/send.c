@@ -20,7 +20,7 @@
  * no broker speaks our versions. */
 static bool is_final(kp_err err)
 {
-    return err == KP_ENOTSUP || (err > 0 && !kp__error_info(err)->retriable);
+    return err != KP_OK && !kp__error_may_pass(err);
 }
 
 /* -- the topic -- */

@@ -350,7 +350,7 @@ void kp__topics_refuse(struct topics *t, const char *name, size_t size,
     kp__topics_answer(t, name, size, err);
     /* An answer that may pass is no reason to try again; that nobody asks is.
      * */
-    if (!kp__error_info(err)->retriable || err == KP_ENOMEM)
+    if (!kp__error_may_pass(err) || err == KP_ENOMEM)
         kp__topics_retry(t);
 }
 

@@ -59,6 +59,11 @@ kp_err kp__error_answered(int16_t code)
     return code < 0 ? KP_UNKNOWN_SERVER_ERROR : code;
 }
 
+bool kp__error_may_pass(kp_err err)
+{
+    return err < 0 ? err != KP_ENOTSUP : kp__error_info(err)->retriable;
+}
+
 /* One attempt alone.  A broker has a frame only when it has its last byte, and
  * with acks=0 it never says what it did. */
 static enum certainty attempt(kp_err err, int16_t acks, bool sent)

@@ -36,6 +36,11 @@ const struct error_info *kp__error_info(kp_err err);
  * so a broker that sends one of those has said UNKNOWN_SERVER_ERROR. */
 kp_err kp__error_answered(int16_t code);
 
+/* Is the question worth asking again that was answered so, about a topic or for
+ * a producer id?  Yes for what Java retries, for a broker that failed in a way
+ * it has no code for, and for errors of our own but KP_ENOTSUP. */
+bool kp__error_may_pass(kp_err err);
+
 /* What is known after one more attempt: (error of the attempt, acks, whether
  * the frame's last byte was accepted by the transport, certainty so far).  The
  * only function that computes certainty.  YES stays; else MAYBE stays.

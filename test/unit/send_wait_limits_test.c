@@ -165,6 +165,26 @@ START_TEST(topic_refused)
 }
 END_TEST
 
+/* A broker that failed has not refused the topic: it is asked again, at the
+ * pace of the backoff. */
+START_TEST(topic_that_a_broker_fails_over)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .no_wait = true,
+        .settings = WORLD_SETTINGS(BLOCK, "retry.backoff.ms", "20")});
+    struct world_record *r;
+
+    (void)world_rule(w, "api=metadata topic=t count=2 error=-1");
+    r = send_to(w, "t", 0, 0);
+    returns(w, r);
+    ck_assert_int_eq(r->state, WORLD_TAKEN);
+    ck_assert_int_lt(r->returned_ns - r->called_ns, 200 * MS);
+    ck_assert_int_le(kb_requests(world_cluster(w), -1, 3), 4);
+    world_settle(w);
+    world_end(w);
+}
+END_TEST
+
 START_TEST(illegal_names)
 {
     static const char *const names[] = {"", ".", "..", "a b", "a/b", "ü"};
@@ -426,6 +446,7 @@ static Suite *send_wait_suite(void)
     tcase_add_test(t, nowait_asks);
     tcase_add_test(t, max_wait_ms);
     tcase_add_loop_test(t, topic_refused, 0, 2);
+    tcase_add_test(t, topic_that_a_broker_fails_over);
     tcase_add_loop_test(t, illegal_names, 0, 6);
     tcase_add_loop_test(t, partition_out_of_range, 0, 2);
     tcase_add_loop_test(t, no_broker_at_all, 0, 4);
