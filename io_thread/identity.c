@@ -46,6 +46,9 @@ static void id_arrived(struct io_thread *io,
 
 static void id_failed(struct io_thread *io, kp_err err)
 {
+    /* A coordinator that calls the epoch old has seen a newer producer. */
+    if (err == KP_INVALID_PRODUCER_EPOCH)
+        err = KP_PRODUCER_FENCED;
     if (err > 0 && !kp__error_may_pass(err)) {
         kp__fatal(io, err,
                   "no producer id was given; set enable.idempotence=false to "
