@@ -193,6 +193,17 @@ void kb_decide_request(struct kb_request *q)
     c->decide(c->decide_arg, &info, &q->action);
 }
 
+/* A rule that names a partition speaks of no whole topic; one that names none
+ * speaks of all partitions of a Produce request, and of whole topics in an
+ * answer to Metadata. */
+static bool part_is(const struct kb_request *q, const struct kb_rule *r,
+                    int32_t partition)
+{
+    if (r->partition == -1)
+        return partition == -1 || q->header.api_key == API_PRODUCE;
+    return r->partition == partition;
+}
+
 void kb_decide_part(struct kb_request *q, const char *topic, size_t topic_size,
                     int32_t partition, struct kb_action *out)
 {
@@ -208,11 +219,11 @@ void kb_decide_part(struct kb_request *q, const char *topic, size_t topic_size,
         const struct kb_rule *r = &q->rules[i];
 
         if ((r->topic[0] == 0 || text_is(&name, r->topic)) &&
-            (r->partition == -1 || partition == -1 ||
-             r->partition == partition))
+            part_is(q, r, partition))
             merge_part(out, &r->action);
     }
-    if (c->decide == NULL || partition == -1)
+    if (c->decide == NULL || partition == -1 ||
+        q->header.api_key != API_PRODUCE)
         return;
     info_of(q, &info);
     info.topic = kp__arena_strndup(&q->arena, topic, topic_size);

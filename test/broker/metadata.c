@@ -149,6 +149,24 @@ static void force(struct kb_request *q, struct metadata_topic *t)
     t->partitions.count = 0;
 }
 
+/* An error of one partition takes its leader away, unless the script says
+ * `append`: as if there were none. */
+static void force_partitions(struct kb_request *q, struct metadata_topic *t)
+{
+    struct metadata_partition *p = kb_items(&t->partitions);
+    struct kb_action a;
+    size_t i;
+
+    for (i = 0; i < t->partitions.count && q->rule_count > 0; i++) {
+        kb_decide_part(q, t->name.data, t->name.size, p[i].partition_index, &a);
+        if (!a.has_error)
+            continue;
+        p[i].error_code = a.error;
+        if (!a.append)
+            p[i].leader_id = -1;
+    }
+}
+
 static bool answer_asked(struct kb_request *q, const struct metadata_request *m,
                          struct array *out)
 {
@@ -166,6 +184,7 @@ static bool answer_asked(struct kb_request *q, const struct metadata_request *m,
         if (!answer_topic(q, m, &asked[i], &t[i]))
             return false;
         force(q, &t[i]);
+        force_partitions(q, &t[i]);
     }
     return true;
 }
@@ -186,6 +205,7 @@ static bool answer_all(struct kb_request *q, struct array *out)
         if (!fill_topic(q, image->by_name[i], &t[i]))
             return false;
         force(q, &t[i]);
+        force_partitions(q, &t[i]);
     }
     return true;
 }

@@ -254,7 +254,8 @@ struct kb_rule {
     int16_t api;       /* -1: any but KB_API_CONNECT */
     int32_t node_id;   /* -1: any */
     char topic[250];   /* "": any.  Produce and Metadata */
-    int32_t partition; /* -1: any.  Produce */
+    int32_t partition; /* -1: any.  Produce; Metadata: not the topic, but this
+                          one loses its leader, unless `append` */
     int64_t skip;      /* let so many pass first */
     int64_t count;     /* then apply to so many; -1: for ever */
     struct kb_action action;

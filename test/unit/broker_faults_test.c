@@ -386,14 +386,12 @@ START_TEST(refused_at_the_door)
 }
 END_TEST
 
-static int16_t metadata_error(const char *name, bool whole)
+static void ask_metadata(const char *name, struct kb_probe_answer *a)
 {
-    struct metadata_request_topic t;
     struct metadata_request m;
-    struct kb_probe_answer a;
+    struct metadata_request_topic t;
     size_t size;
     uint8_t *frame;
-    int16_t error;
 
     memset(&t, 0, sizeof(t));
     memset(&m, 0, sizeof(m));
@@ -403,13 +401,51 @@ static int16_t metadata_error(const char *name, bool whole)
     m.topics.count = 1;
     frame = kb_probe_request(API_METADATA, 13, 1, &m, &size);
     kb_probe_send(k, frame, size, kb_now_ns(c));
-    ck_assert(kb_probe_take(k, &a, API_METADATA, 13));
-    error = whole ? a.body.metadata.error_code
-                  : ((struct metadata_topic *)a.body.metadata.topics.items)
-                        ->error_code;
+    ck_assert(kb_probe_take(k, a, API_METADATA, 13));
+}
+
+static int16_t metadata_error(const char *name, bool whole)
+{
+    struct kb_probe_answer a;
+    const struct metadata_topic *t;
+    int16_t error;
+
+    ask_metadata(name, &a);
+    t = a.body.metadata.topics.items;
+    error = whole ? a.body.metadata.error_code : t->error_code;
     kb_probe_answer_fini(&a);
     return error;
 }
+
+static void expect_partition(const struct kb_probe_answer *a, size_t i,
+                             int16_t error, int32_t leader)
+{
+    const struct metadata_topic *t = a->body.metadata.topics.items;
+    const struct metadata_partition *p = t->partitions.items;
+
+    ck_assert_int_eq(t->error_code, 0);
+    ck_assert_uint_eq(t->partitions.count, 2);
+    ck_assert_int_eq(p[i].error_code, error);
+    ck_assert_int_eq(p[i].leader_id, leader);
+}
+
+/* An error takes the leader away, unless the rule says `append`. */
+START_TEST(errors_of_partitions_in_metadata)
+{
+    struct kb_probe_answer a;
+
+    rule("api=metadata topic=t partition=1 error=5");
+    rule("api=metadata topic=t partition=0 error=9 append");
+    ask_metadata("t", &a);
+    expect_partition(&a, 0, 9, 1);
+    expect_partition(&a, 1, 5, -1);
+    kb_probe_answer_fini(&a);
+    ask_metadata("t", &a);
+    expect_partition(&a, 0, 0, 1);
+    expect_partition(&a, 1, 0, 2);
+    kb_probe_answer_fini(&a);
+}
+END_TEST
 
 START_TEST(errors_of_other_apis)
 {
@@ -533,6 +569,7 @@ static Suite *broker_faults_suite(void)
     tcase_add_test(t, omitted_repeated_and_strange_partitions);
     tcase_add_test(t, throttle);
     tcase_add_test(t, refused_at_the_door);
+    tcase_add_test(t, errors_of_partitions_in_metadata);
     tcase_add_test(t, errors_of_other_apis);
     tcase_add_test(t, a_decider_is_asked);
     tcase_add_test(t, bad_rules_are_refused);
