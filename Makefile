@@ -347,6 +347,13 @@ check-kafka: deps-kafka lib $(call programs,plain)
 	@$(kafka_jars) CC='$(CC)' KP_BUILD='$(CURDIR)/build/plain' \
 	    $(srcdir)/test/integration/run $(T)
 
+# The same brokers under harm.  RUNS= and SEED= as the script's options.
+.PHONY: check-chaos
+check-chaos: deps-kafka lib
+	@$(kafka_jars) CC='$(CC)' KP_BUILD='$(CURDIR)/build/plain' \
+	    $(srcdir)/test/chaos/run $(if $(RUNS),--runs $(RUNS)) \
+	    $(if $(SEED),--seed $(SEED))
+
 .PHONY: demo
 demo: $(broker) perf/multi_thread_send
 	@$(call test_env,plain) $(support)/demo
