@@ -57,7 +57,7 @@ bool kp__cq_has_news(struct kp_cq *cq)
     bool news;
 
     kp__mutex_lock(&cq->lock);
-    news = cq->woken || !kp__list_empty(&cq->posts) || cq->current != NULL;
+    news = cq->woken || !kp__list_empty(&cq->posts) || cq->partly;
     kp__mutex_unlock(&cq->lock);
     return news;
 }
@@ -67,6 +67,9 @@ void kp__cq_post(struct kp_cq *cq, struct cq_post *post)
     bool was_empty, closed;
 
     kp__batch_disown(post->batch);
+    /* The post's own may be gone, and with it the queue, before the news of it
+     * are told. */
+    kp__cq_ref(cq);
     kp__mutex_lock(&cq->lock);
     closed = cq->closed;
     was_empty = kp__list_empty(&cq->posts);
@@ -78,6 +81,7 @@ void kp__cq_post(struct kp_cq *cq, struct cq_post *post)
         drop_post(post);
     else
         announce(cq, was_empty);
+    kp__cq_unref(cq);
 }
 
 void kp__cq_signal(struct kp_cq *cq)
@@ -192,7 +196,8 @@ static bool take_woken(struct kp_cq *cq, bool *left)
     kp__mutex_lock(&cq->lock);
     woken = cq->woken;
     cq->woken = false;
-    *left = cq->current != NULL || !kp__list_empty(&cq->posts);
+    cq->partly = cq->current != NULL;
+    *left = cq->partly || !kp__list_empty(&cq->posts);
     kp__mutex_unlock(&cq->lock);
     return woken;
 }

@@ -26,6 +26,7 @@ struct kp_cq {
     struct list posts;
     bool woken;  /* kp_cq_wakeup was called, or a refused send may try again */
     bool closed; /* its owner is gone: nothing is kept for it any more */
+    bool partly; /* `current` was there when the last poll ended */
     /* the poller's */
     struct cq_post *current;    /* taken, and not polled to its end */
     struct batch_result **lent; /* whose texts the last poll lent out */

@@ -574,6 +574,141 @@ START_TEST(reports_not_polled_count_as_memory)
 }
 END_TEST
 
+/* -- loops that sleep on nothing else -- */
+
+#define LOOP_TOPICS 12
+
+struct event_loop {
+    kp_producer *p;
+    int number;
+    int slept; /* once in vain: nobody told it */
+};
+
+/* Send with KP_NOWAIT until all of it is taken and reported; sleep on the
+ * descriptor alone.  False: nothing came. */
+static bool send_all(const struct event_loop *l, kp_cq *queue, kp_record *r,
+                     int count)
+{
+    kp_report reports[16];
+    int sent = 0, ended = 0;
+    size_t n;
+
+    while (ended < count) {
+        while (sent < count) {
+            kp_err err = kp_send(l->p, r, NULL);
+
+            if (err == KP_EBUFFER || err == KP_EMETADATA)
+                break;
+            ck_assert_int_eq(err, KP_OK);
+            sent++;
+        }
+        if (!readable(queue, SOON_MS))
+            return false;
+        while ((n = kp_cq_poll(queue, reports, 16, 0)) > 0)
+            ended += (int)n;
+    }
+    return true;
+}
+
+static void let_grow(const char *topic, int32_t partitions)
+{
+    struct kb_cluster *c = kp_broker_lock(broker);
+
+    (void)kb_topic_grow(c, topic, partitions, kb_now_ns(c));
+    kp_broker_unlock(broker);
+}
+
+static void *run_loop(void *arg)
+{
+    struct event_loop *l = arg;
+    static const char value[3000] = "v";
+    kp_cq *queue;
+    kp_record r;
+    char name[32];
+
+    ck_assert_int_eq(kp_cq_create(&queue, NULL), KP_OK);
+    for (int i = 0; i < LOOP_TOPICS && l->slept == 0; i++) {
+        (void)snprintf(name, sizeof(name), "loop-%d", i);
+        r = queued(name, queue, NULL);
+        r.flags = KP_NOWAIT;
+        r.value = (kp_bytes){value, sizeof(value)};
+        if (!send_all(l, queue, &r, 30))
+            l->slept++;
+        /* partitions come one by one, by whichever loop is first */
+        r.flags |= KP_HAS_PARTITION;
+        r.partition = 1 + i % 3;
+        let_grow(name, r.partition + 1);
+        if (!send_all(l, queue, &r, 10))
+            l->slept++;
+    }
+    kp_cq_destroy(queue);
+    return NULL;
+}
+
+/* Topics that are made by the asking, partitions that appear, and a buffer that
+ * is always full: every refusal is followed by a signal, however the threads
+ * meet. */
+START_TEST(no_loop_is_forgotten)
+{
+    enum { COUNT = 4 };
+    kp_producer *p = MAKE_PRODUCER("buffer.memory", "65536", "linger.ms", "2",
+                                   "max.block.ms", "60000", NULL);
+    struct event_loop l[COUNT];
+    pthread_t thread[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        l[i] = (struct event_loop){.p = p, .number = i};
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, run_loop, &l[i]), 0);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+        ck_assert_msg(l[i].slept == 0, "loop %d was not told", i);
+    }
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
+struct first_look {
+    _Atomic bool polls;
+    int fd;
+};
+
+static void *ask_for_the_fd(void *arg)
+{
+    struct first_look *f = arg;
+
+    while (!atomic_load(&f->polls))
+        continue;
+    f->fd = kp_cq_fd(q);
+    return NULL;
+}
+
+/* The descriptor may be asked for by another thread than the one that polls, and
+ * is true from then on. */
+START_TEST(the_fd_is_asked_for_while_another_thread_polls)
+{
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
+    kp_record r = queued("t", q, NULL);
+    struct first_look f = {.fd = -1};
+    pthread_t thread;
+    kp_report reports[3];
+    int got = 0;
+
+    for (int i = 0; i < 200; i++)
+        ASSERT_OK(kp_send(p, &r, NULL));
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_the_fd, &f), 0);
+    while (got < 199) {
+        got += (int)kp_cq_poll(q, reports, got < 197 ? 3 : 1, SOON_MS);
+        atomic_store(&f.polls, true);
+    }
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_ge(f.fd, 0);
+    ck_assert(readable(q, SOON_MS));
+    ck_assert_uint_eq(kp_cq_poll(q, reports, 3, SOON_MS), 200 - (size_t)got);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 static Suite *public_queue_suite(void)
 {
     Suite *s = suite_create("public queues");
@@ -595,6 +730,12 @@ static Suite *public_queue_suite(void)
     tcase_add_test(t, a_refused_send_is_told_when_to_try_again);
     tcase_add_test(t, the_retry_signal_comes_without_a_report);
     tcase_add_test(t, an_unknown_topic_signals_the_queue_when_it_is_known);
+    tcase_add_test(t, the_fd_is_asked_for_while_another_thread_polls);
+    suite_add_tcase(s, t);
+    t = tcase_create("loops");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, no_loop_is_forgotten);
     suite_add_tcase(s, t);
     t = tcase_create("several");
     tcase_add_checked_fixture(t, setup, teardown);
