@@ -183,6 +183,18 @@ static bool topic_failed(struct metadata *m, struct topic_meta *t, kp_err err)
     return news;
 }
 
+/* A partition that was asked for is not there: ask again for as long as a send
+ * may wait for it.  Who sleeps on a queue is told that nobody asks any more. */
+static void lacks_partition(struct metadata *m, struct topic_meta *t)
+{
+    if (t->asked_until_ns > m->now_ns) {
+        kp__meta_due(m, t);
+    } else if (t->asked_until_ns != INT64_MIN) {
+        t->asked_until_ns = INT64_MIN;
+        kp__topics_announce(m->topics, t->topic);
+    }
+}
+
 static bool topic_known(struct metadata *m, struct topic_meta *t,
                         int16_t version, const struct metadata_topic *a)
 {
@@ -204,8 +216,7 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
     t->announce = false;
     if (leaderless > 0)
         m->full_due = true;
-    if (t->asked_until_ns > m->now_ns)
-        kp__meta_due(m, t); /* it still lacks a partition */
+    lacks_partition(m, t);
     return news;
 }
 

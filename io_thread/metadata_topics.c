@@ -67,7 +67,7 @@ void kp__wanted_again(struct metadata *m)
         kp__wanted_due(m, KP_CONTAINER(h, struct wanted, again));
 }
 
-/* Under the table's lock: only noted here. */
+/* Inside the table's call: only noted here. */
 static void forget(void *arg, const char *name, size_t size)
 {
     struct metadata *m = arg;

@@ -68,11 +68,14 @@ static kp_err taking(const struct kp_producer *p)
 }
 
 /* Whoever must not wait may sleep on a queue instead, and be told there.
- * Before the last look. */
-static void want_retry(const struct send *s)
+ * Before the question is asked, as its answer may come at once, and before the
+ * last look; a close that came before it is seen by that. */
+static kp_err want_retry(const struct send *s)
 {
-    if (!s->may_wait && s->record->queue != NULL)
-        kp__topics_want_retry(s->p->topics, s->record->queue);
+    if (s->may_wait || s->record->queue == NULL)
+        return KP_OK;
+    kp__topics_want_retry(s->p->topics, s->record->queue);
+    return taking(s->p);
 }
 
 /* What was asked for could not even be noted. */
@@ -93,10 +96,11 @@ static kp_err wait_for_topic(struct send *s)
     if (err == KP_OK && has_no_memory(s))
         err = KP_ENOMEM;
     if (err == KP_OK)
+        err = want_retry(s);
+    if (err == KP_OK)
         err = ask_for_topic(s, now_ns);
     if (err != KP_OK)
         return err;
-    want_retry(s);
     /* seq_cst: read before the state, so that an answer in between changes it
      * */
     seen = atomic_load(&s->wait->version);
@@ -137,11 +141,12 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
     /* seq_cst: read before the view is looked at again */
     uint32_t seen = atomic_load(&t->version);
 
+    if (err == KP_OK)
+        err = want_retry(s);
     if (err != KP_OK)
         return err;
     if (!kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
         return KP_ENOMEM;
-    want_retry(s);
     if (s->record->partition < kp__topic_view(t)->count)
         s->ticket = (struct ticket){0};
     else if (!s->may_wait)

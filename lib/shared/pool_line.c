@@ -78,14 +78,30 @@ bool kp__pool_may_have(const struct buffer_pool *p,
 
 /* -- Coming and going -- */
 
+/* What a refused send that waits for its signal needs; 0: none does, or only
+ * such as the share keeps back, whom sealing would not help. */
+static size_t retry_wanted(const struct buffer_pool *p)
+{
+    for (const struct list_node *n = kp__list_first(&p->retries); n != NULL;
+         n = kp__list_next(&p->retries, n)) {
+        const struct retry *r = KP_CONTAINER(n, const struct retry, link);
+
+        if (!kp__pool_is_restricted(p, r->queue))
+            return kp__pool_cost(p, &r->need).total;
+    }
+    return 0;
+}
+
 void kp__pool_update_pressure(struct buffer_pool *p)
 {
     struct pool_waiter *w = next_waiter(p);
-    bool press = w != NULL || p->refused;
-    size_t wanted = p->line_wanted[LINE_OPEN];
+    size_t wanted = p->line_wanted[LINE_OPEN], retry = retry_wanted(p);
+    bool press = w != NULL || p->refused || retry > 0;
 
     if (w != NULL && kp__list_empty(&p->lines[LINE_OPEN]))
         wanted = p->line_wanted[LINE_RESTRICTED];
+    if (wanted < retry)
+        wanted = retry;
     if (wanted == 0 && press)
         wanted = CHUNK_SIZE;
     /* relaxed: a hint; who begins to wait also wakes the I/O thread */
@@ -263,17 +279,26 @@ void kp__pool_sort_lines(struct buffer_pool *p)
 
 /* -- Refused sends -- */
 
-/* One signal lets the application try everything again: so one entry for a
- * queue is enough, the cheapest, and one for those that the share keeps back.
- * */
+/* Does whatever is enough for the dearer one do for the cheaper? */
+static bool same_kind(const struct buffer_pool *p, const struct retry *a,
+                      const struct retry *b)
+{
+    struct cost x = kp__pool_cost(p, &a->need), y = kp__pool_cost(p, &b->need);
+
+    return kp__pool_is_restricted(p, a->queue) ==
+               kp__pool_is_restricted(p, b->queue) &&
+           x.data == y.data && x.blocks == y.blocks && x.small == y.small;
+}
+
+/* One signal lets the application try everything again: so of each kind of need
+ * one entry for a queue is enough, the cheapest. */
 static bool merge_retry(struct buffer_pool *p, const struct retry *r)
 {
     for (struct list_node *n = kp__list_first(&p->retries); n != NULL;
          n = kp__list_next(&p->retries, n)) {
         struct retry *other = KP_CONTAINER(n, struct retry, link);
 
-        if (other->cq != r->cq || kp__pool_is_restricted(p, other->queue) !=
-                                      kp__pool_is_restricted(p, r->queue))
+        if (other->cq != r->cq || !same_kind(p, other, r))
             continue;
         if (kp__pool_cost(p, &r->need).total <
             kp__pool_cost(p, &other->need).total) {
@@ -289,6 +314,7 @@ void kp__pool_want_retry(struct buffer_pool *p, struct partition_queue *q,
                          const struct pool_need *need, struct kp_cq *cq)
 {
     struct retry *r = kp__alloc(sizeof(*r));
+    bool merged;
 
     if (r == NULL) {
         kp__cq_signal(cq);
@@ -300,13 +326,14 @@ void kp__pool_want_retry(struct buffer_pool *p, struct partition_queue *q,
     r->need = *need;
     kp__node_init(&r->link);
     kp__mutex_lock(&p->lock);
-    if (merge_retry(p, r)) {
-        kp__mutex_unlock(&p->lock);
-        kp__cq_unref(cq);
-        kp__free(r);
-        return;
-    }
-    kp__list_push_back(&p->retries, &r->link);
-    /* Memory may have come back since the refusal. */
+    merged = merge_retry(p, r);
+    if (!merged)
+        kp__list_push_back(&p->retries, &r->link);
+    /* Memory may have come back since the refusal, enough for this one and not
+     * for the one that it was merged with. */
     kp__pool_serve_and_unlock(p);
+    if (!merged)
+        return;
+    kp__cq_unref(cq);
+    kp__free(r);
 }

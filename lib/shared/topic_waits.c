@@ -181,6 +181,8 @@ void kp__topics_expire(struct topics *t, int64_t before_ns,
     kp__mutex_lock(&t->lock);
     kp__map_each(&t->waits, pick_old, &p);
     kp__mutex_unlock(&t->lock);
+    if (p.first != NULL)
+        kp__topics_retry(t);
     while (p.first != NULL) {
         struct topic_wait *w = p.first;
 

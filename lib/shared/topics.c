@@ -364,6 +364,7 @@ void kp__topics_wake_all(struct topics *t)
 {
     kp__topics_each(t, raise_topic, NULL);
     kp__topics_wake_waits(t);
+    kp__topics_retry(t);
 }
 
 /* Unkeyed records go on at once, and not after batch.size bytes, when the

@@ -126,11 +126,13 @@ void kp__topics_announce(struct topics *t, struct topic *e);
 void kp__topics_refuse(struct topics *t, const char *name, size_t size,
                        kp_err err);
 /* Forget unconfirmed names that nobody waits for and nobody asked for since
- * before_ns; fn hears each name that goes. */
+ * before_ns; fn hears each name that goes.  Whoever waits on a queue for one of
+ * them is signalled: who still wants it must ask again. */
 void kp__topics_expire(struct topics *t, int64_t before_ns,
                        void (*fn)(void *arg, const char *name, size_t size),
                        void *arg);
-/* Wake everybody who waits for any topic: the producer closes or is fatal. */
+/* Wake everybody who waits for any topic, on a word or on a queue: the producer
+ * closes or is fatal.  `taking` says so already. */
 void kp__topics_wake_all(struct topics *t);
 /* Each entry, in order of confirmation.  Any thread. */
 void kp__topics_each(struct topics *t,

@@ -185,6 +185,8 @@ void world_on_report(struct world *w,
 /* What waits in the world's queue is polled after each turn, unless off. */
 void world_poll_queue(struct world *w, bool on);
 void world_poll_now(struct world *w, size_t max);
+/* Another queue, polled to its end; returns how many reports there were. */
+size_t world_poll_other(struct world *w, kp_cq *queue);
 
 /* -- time -- */
 void world_run_ms(struct world *w, int64_t ms);

@@ -118,14 +118,14 @@ static void look_at_future(struct world_record *r)
     kp_future_release(&r->future, 1);
 }
 
-void world_poll_now(struct world *w, size_t max)
+static size_t poll_up_to(struct world *w, kp_cq *queue, size_t max)
 {
     kp_report reports[64];
-    size_t n, want;
+    size_t n, want, all = 0;
 
-    while (w->queue != NULL && max > 0) {
+    while (queue != NULL && max > 0) {
         want = max < 64 ? max : 64;
-        n = kp_cq_poll(w->queue, reports, want, 0);
+        n = kp_cq_poll(queue, reports, want, 0);
         for (size_t i = 0; i < n; i++) {
             struct world_record *r = reports[i].tag;
 
@@ -134,10 +134,22 @@ void world_poll_now(struct world *w, size_t max)
             r->polled_at = w->polled_count++;
             take_report(r, &reports[i]);
         }
+        all += n;
         if (n < want)
-            return;
+            break;
         max -= n;
     }
+    return all;
+}
+
+void world_poll_now(struct world *w, size_t max)
+{
+    (void)poll_up_to(w, w->queue, max);
+}
+
+size_t world_poll_other(struct world *w, kp_cq *queue)
+{
+    return poll_up_to(w, queue, SIZE_MAX);
 }
 
 void world_poll_queue(struct world *w, bool on)

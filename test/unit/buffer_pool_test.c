@@ -931,6 +931,60 @@ START_TEST(memory_that_came_back_before_the_note_is_signalled_too)
 }
 END_TEST
 
+/* ... to whom it is enough, though the queue waits for more already. */
+START_TEST(a_smaller_need_is_looked_at_as_well)
+{
+    static const struct pool_need dear = {.record_size = 3 * CHUNK_SIZE};
+    static const struct pool_need cheap = {.record_size = CHUNK_SIZE + 100};
+    struct chunk *all = take_all(&q), *back = NULL;
+    struct pool_grant g;
+    kp_cq *cq;
+
+    ck_assert_int_eq(kp_cq_create(&cq, NULL), KP_OK);
+    (void)kp_cq_fd(cq);
+    kp__pool_want_retry(pool, &q, &dear, cq);
+    ck_assert_int_eq(try_now(&q, cheap, &g), POOL_FULL);
+    for (int i = 0; i < 2; i++) {
+        struct chunk *c = split_off(&all);
+
+        c->next = back;
+        back = c;
+    }
+    kp__pool_give(pool, &q, back);
+    ck_assert(!is_readable(cq));
+    kp__pool_want_retry(pool, &q, &cheap, cq);
+    ck_assert(is_readable(cq));
+    kp__pool_give(pool, &q, all);
+    kp_cq_destroy(cq);
+}
+END_TEST
+
+/* Linger ends for as long as one waits for its signal, not only until anything
+ * comes back. */
+START_TEST(who_waits_for_a_signal_presses)
+{
+    static const struct pool_need dear = {.record_size = 3 * CHUNK_SIZE};
+    struct chunk *all = take_all(&q);
+    struct pool_grant g;
+    size_t wanted = 0;
+    kp_cq *cq;
+
+    ck_assert_int_eq(kp_cq_create(&cq, NULL), KP_OK);
+    (void)kp_cq_fd(cq);
+    ck_assert_int_eq(try_now(&q, dear, &g), POOL_FULL);
+    kp__pool_want_retry(pool, &q, &dear, cq);
+    ck_assert(kp__pool_pressure(pool, &wanted));
+    ck_assert_uint_ge(wanted, dear.record_size);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert(!is_readable(cq));
+    ck_assert(kp__pool_pressure(pool, NULL));
+    kp__pool_give(pool, &q, all);
+    ck_assert(is_readable(cq));
+    ck_assert(!kp__pool_pressure(pool, NULL));
+    kp_cq_destroy(cq);
+}
+END_TEST
+
 START_TEST(the_end_of_the_pool_forgets_refused_queues)
 {
     struct buffer_pool *p = kp__pool_create(TOTAL);
@@ -1123,6 +1177,8 @@ static Suite *buffer_pool_suite(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_refused_queue_is_signalled_when_there_is_room);
     tcase_add_test(t, memory_that_came_back_before_the_note_is_signalled_too);
+    tcase_add_test(t, a_smaller_need_is_looked_at_as_well);
+    tcase_add_test(t, who_waits_for_a_signal_presses);
     tcase_add_test(t, the_end_of_the_pool_forgets_refused_queues);
     suite_add_tcase(s, t);
 
