@@ -229,7 +229,7 @@ START_TEST(small_chunks_do_not_overlap)
 }
 END_TEST
 
-/* A record larger than a chunk has an extent of whole pages to itself. */
+/* B3: a record larger than a chunk has an extent of whole pages to itself. */
 START_TEST(a_large_record_gets_an_extent)
 {
     struct pool_need need = {.record_size = 50000};

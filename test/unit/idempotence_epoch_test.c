@@ -77,7 +77,7 @@ START_TEST(a_bump_is_the_partitions_own)
 }
 END_TEST
 
-/* The bump waits until nothing of the partition is on the wire, and does not
+/* S21: the bump waits until nothing of the partition is on the wire, and does not
  * hold up the other one. */
 START_TEST(a_bump_drains_first)
 {
@@ -248,7 +248,7 @@ START_TEST(no_id_yet)
 }
 END_TEST
 
-/* The connection goes instead of the answer. */
+/* S13: the connection goes instead of the answer. */
 START_TEST(id_answer_lost)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -264,8 +264,9 @@ START_TEST(id_answer_lost)
 }
 END_TEST
 
-/* No id is given for good: what waits fails with the code, NO.  An epoch that
- * is called old means that a newer producer fences us. */
+/* S14, K15, in our own way: no id is given for good: what waits fails with the
+ * code, NO.  An epoch that is called old means that a newer producer fences
+ * us. */
 static const struct {
     int code;
     kp_err shown;

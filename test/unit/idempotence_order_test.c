@@ -316,7 +316,7 @@ START_TEST(leader_dies)
 }
 END_TEST
 
-/* Nobody leads for a while: nothing is sent, nothing is lost. */
+/* A51: nobody leads for a while: nothing is sent, nothing is lost. */
 START_TEST(no_leader_for_a_while)
 {
     struct world *w = three_nodes(2);
@@ -348,7 +348,7 @@ START_TEST(no_leader_for_a_while)
 }
 END_TEST
 
-/* S67: a newer leader ends a backoff; S71: an older one does not. */
+/* A newer leader ends a backoff. */
 START_TEST(hint_ends_the_backoff)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -372,8 +372,7 @@ START_TEST(hint_ends_the_backoff)
 }
 END_TEST
 
-/* S69: without a hint (Produce below 10) the backoff stands and metadata is
- * asked for. */
+/* Without a hint (Produce below 10) metadata is asked for. */
 START_TEST(without_a_hint_metadata_is_asked)
 {
     struct world *w = world_begin(&(struct world_options){

@@ -72,7 +72,7 @@ START_TEST(a_refused_nowait_ends_the_linger)
 }
 END_TEST
 
-/* A18: a broker that cannot be reached takes at most half; the others go on. */
+/* A broker that cannot be reached takes at most half; the others go on. */
 START_TEST(a_dead_broker_takes_half)
 {
     struct world *w = world_begin(&(struct world_options){

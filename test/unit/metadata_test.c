@@ -730,6 +730,8 @@ START_TEST(a_partition_that_is_waited_for_is_asked_about_until_it_comes)
 }
 END_TEST
 
+/* S8: a topic that nobody used for metadata.max.idle.ms is not asked about any
+ * more, until somebody sends to it again. */
 START_TEST(idle_topics_leave_and_come_back)
 {
     struct world w;
@@ -833,6 +835,8 @@ END_TEST
 
 /* -- KIP-951 -- */
 
+/* S71, P11: an older or equal epoch, and a node that nobody knows, change
+ * nothing. */
 START_TEST(hints_move_leaders_if_their_epoch_is_newer)
 {
     struct world w;

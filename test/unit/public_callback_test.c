@@ -129,6 +129,7 @@ START_TEST(flush_waits_for_the_callback_to_return)
 }
 END_TEST
 
+/* K9, in our own way. */
 START_TEST(a_refused_send_makes_no_callback)
 {
     struct seen s = {0};

@@ -442,6 +442,7 @@ static void *send_one_and_wait(void *arg)
     return NULL;
 }
 
+/* K7. */
 START_TEST(a_close_wakes_senders_that_wait_for_a_topic)
 {
     kp_producer *p;
@@ -493,6 +494,7 @@ static bool all_wait(void *arg)
     return waiting >= 8;
 }
 
+/* K7, B14. */
 START_TEST(a_close_wakes_senders_that_wait_for_memory)
 {
     kp_producer *p = MAKE_PRODUCER("buffer.memory", "40000", "linger.ms", "0",

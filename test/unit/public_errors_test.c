@@ -65,6 +65,7 @@ static void refuse(const kp_record *r, kp_err want)
     ASSERT_ERR(kp_future_wait_all(&many, 1, KP_FOREVER), want);
 }
 
+/* K19. */
 START_TEST(a_record_without_a_topic_is_refused)
 {
     kp_record r = record_of(NULL, "v");

@@ -204,6 +204,7 @@ static bool nothing_in_flight(void *arg)
 
 /* -- which there are -- */
 
+/* S3. */
 START_TEST(every_row_of_javas_is_there)
 {
     kp_producer *p =
@@ -439,6 +440,7 @@ START_TEST(the_thread_counts_its_time)
 }
 END_TEST
 
+/* K8. */
 START_TEST(a_flush_is_timed)
 {
     kp_producer *p = MAKE_PRODUCER("linger.ms", "60000", NULL);

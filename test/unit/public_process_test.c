@@ -578,6 +578,7 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* A21, B8: what C has in place of an interrupt: a signal, which ends no wait. */
 START_TEST(interruptions_never_surface)
 {
     struct sigaction action = {0}; /* without SA_RESTART */

@@ -410,6 +410,8 @@ static int32_t choose(void *arg, const kp_record *r, int32_t count)
     return c->answer;
 }
 
+/* K10, in our own way: -1 leaves the choice to the built-in one; any other number
+ * that is no partition refuses the record. */
 START_TEST(a_custom_partitioner_chooses)
 {
     struct choice c = {.answer = 2};

@@ -53,8 +53,8 @@ START_TEST(callback_before_future_of_a_split)
 }
 END_TEST
 
-/* S23: without one in flight, B2 is stored while B1 is still being retried:
- * B2's future is done at once, its callback waits for B1's. */
+/* S23: without one in flight, the second batch is stored while the first is
+ * retried: its future is done at once, its callback waits for the first's. */
 START_TEST(callbacks_in_order_futures_at_once)
 {
     struct world *w = world_begin(&(struct world_options){

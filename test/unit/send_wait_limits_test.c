@@ -298,7 +298,7 @@ static struct world *stopped_with_a_full_pool(struct world_record **blocked)
     return w;
 }
 
-/* Full for max.block.ms: KP_EBUFFER, then and not later. */
+/* B6: full for max.block.ms: KP_EBUFFER, then and not later. */
 START_TEST(buffer_full)
 {
     struct world_record *r, *nowait;

@@ -125,7 +125,8 @@ END_TEST
 
 /* -- requests -- */
 
-/* All that is ready for a node goes in one request. */
+/* A5: all that is ready for a node goes in one request, a batch of each
+ * partition. */
 START_TEST(one_request_for_all_partitions_of_a_node)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -145,7 +146,7 @@ START_TEST(one_request_for_all_partitions_of_a_node)
 }
 END_TEST
 
-/* A1, A2, A3, A12: as many as max.request.size allows, and those left over come
+/* A2, A3, A12: as many as max.request.size allows, and those left over come
  * first in the next one, even if the first ones are full again. */
 START_TEST(requests_rotate)
 {
@@ -180,8 +181,8 @@ START_TEST(requests_rotate)
 }
 END_TEST
 
-/* A4, A5, A16, A30: a partition that backs off is passed over, and comes
- * when it is time. */
+/* A4, A16, A18, A30: a partition that backs off is passed over, and comes when it
+ * is time; what was never tried waits for no backoff. */
 START_TEST(a_partition_that_backs_off_is_passed_over)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -210,7 +211,7 @@ START_TEST(a_partition_that_backs_off_is_passed_over)
 }
 END_TEST
 
-/* A17, A18, A34: 100, 200, 400, 800, 1000, 1000 ms, each give or take a
+/* A17, A34: 100, 200, 400, 800, 1000, 1000 ms, each give or take a
  * fifth. */
 START_TEST(backoff_grows)
 {
@@ -306,8 +307,8 @@ START_TEST(waiting_for_a_broker_is_no_attempt)
 }
 END_TEST
 
-/* N1: no answer within request.timeout.ms: the connection goes, and it is tried
- * again on another. */
+/* A connection that dies while an answer is due: it is tried again on another,
+ * and not before. */
 START_TEST(request_timeout)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -332,6 +333,8 @@ START_TEST(request_timeout)
 }
 END_TEST
 
+/* N1: no answer within request.timeout.ms: the connection goes, and it is tried
+ * again on another. */
 START_TEST(black_hole)
 {
     struct world *w = world_begin(&(struct world_options){

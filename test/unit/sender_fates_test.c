@@ -366,6 +366,33 @@ START_TEST(a_forgotten_producer_starts_again)
 }
 END_TEST
 
+/* S37, in our own way: two on the wire, and the broker has forgotten the producer
+ * for both: proven not stored, they go again in order under one new epoch, each
+ * once. */
+START_TEST(two_forgotten_at_once)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST, SINGLES)});
+    struct world_record *a, *b;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    (void)world_rule(w, "api=produce count=2 error=59 log_start=1");
+    a = world_send(w, 0);
+    b = world_send(w, 0);
+    world_settle(w);
+    expect_ok(a, 1);
+    expect_ok(b, 2);
+    ck_assert_uint_eq(world_attempts(w), 5);
+    for (size_t i = 3; i < 5; i++) {
+        ck_assert_int_eq(header(w, i)->producer_epoch, 1);
+        ck_assert_int_eq(header(w, i)->base_sequence, (int32_t)i - 3);
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* -- deadlines and memory -- */
 
 /* S47: no answer until the request's time is up, and the record's with it: one
@@ -623,6 +650,7 @@ static Suite *sender_fates_suite(void)
     tcase_add_test(t, a_disconnect_at_the_last_epoch);
     tcase_add_test(t, retries_keep_the_old_id);
     tcase_add_loop_test(t, a_forgotten_producer_starts_again, 0, 2);
+    tcase_add_test(t, two_forgotten_at_once);
     tcase_add_test(t, timed_out_and_expired_is_given_back_once);
     tcase_add_test(t, expired_with_half_a_frame_written);
     tcase_add_test(t, expired_on_the_wire_the_next_one_waits);

@@ -45,7 +45,7 @@ START_TEST(a_batch_to_each_in_turn)
 }
 END_TEST
 
-/* U3, U4, A51: partitions without a leader are not chosen. */
+/* U3, U4: partitions without a leader are not chosen. */
 START_TEST(not_to_partitions_without_a_leader)
 {
     struct world *w = world_begin(&(struct world_options){
@@ -204,8 +204,8 @@ START_TEST(new_partitions)
 }
 END_TEST
 
-/* S8: a topic not used for metadata.max.idle.ms is not asked about any more;
- * a send to it works all the same, though its leader has moved. */
+/* S8: a topic not used for metadata.max.idle.ms is not asked about any more; a
+ * send to it works all the same, though its leader has moved. */
 START_TEST(a_topic_long_unused)
 {
     struct world *w = world_begin(&(struct world_options){

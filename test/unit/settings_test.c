@@ -550,6 +550,7 @@ static void set_if(const char *name, const char *value)
         set_ok(name, value);
 }
 
+/* K1. */
 START_TEST(idempotence_matrix)
 {
     const struct matrix *m = &matrix[_i];

@@ -212,7 +212,7 @@ END_TEST
 static const int16_t refusals[] = {10, 17, 18, 21, 29, 32, 42, 43, 76, 87};
 #define REFUSALS ((int)(sizeof(refusals) / sizeof(refusals[0])))
 
-/* A refusal of what was proven not stored is a NO at once; its numbers are
+/* S41: a refusal of what was proven not stored is a NO at once; its numbers are
  * gone, so the partition goes on under the next epoch. */
 START_TEST(refused)
 {

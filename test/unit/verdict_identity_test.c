@@ -31,7 +31,7 @@ static const struct record_batch_header *last(struct world *w)
     return header(w, world_attempts(w) - 1);
 }
 
-/* S19, S35, S38, T8: at the head and refused each time: nothing of it is in the
+/* T8: at the head and refused each time: nothing of it is in the
  * log, so it gets new numbers. */
 START_TEST(at_the_head_it_is_renumbered)
 {
@@ -316,7 +316,7 @@ START_TEST(deadline_after_refusals)
 }
 END_TEST
 
-/* S73, S25: the answer comes after the record's deadline but within the
+/* S73: the answer comes after the record's deadline but within the
  * request's time.  Nothing new goes before it is known; then the numbers go
  * on, and no new epoch is needed. */
 START_TEST(late_answer_in_time_for_the_request)
