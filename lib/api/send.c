@@ -16,6 +16,9 @@
 #include "lib/api/refusal.h"
 #include "lib/base/thread.h"
 
+/* A call that waits for less than this is not held up by the backlog. */
+#define BRAKE_FROM_NS KP_NS_PER_SEC
+
 /* What more waiting will not change, as Java sees it: a broker's code, or that
  * no broker speaks our versions. */
 static bool is_final(kp_err err)
@@ -203,7 +206,9 @@ static kp_err begin_append(struct send *s)
     x->timestamp_ms = (s->record->flags & KP_HAS_TIMESTAMP) != 0
                           ? s->record->timestamp_ms
                           : -1;
-    x->waiting = false;
+    x->may_brake = s->may_wait && s->record->max_wait_ms == 0 &&
+                   s->p->settings.max_block_ns >= BRAKE_FROM_NS;
+    x->waiting = x->braking = false;
     x->queue = NULL;
     s->step = SEND_APPEND;
     return KP_OK;
@@ -291,15 +296,21 @@ static void refuse(kp_future *future, const struct kp_producer *p, kp_err err,
         future->check_ = FUTURE_FATAL;
 }
 
+static bool is_braking(const struct send *s)
+{
+    return s->step == SEND_APPEND && s->append.braking;
+}
+
 /* The slow half: something must be waited for. */
 static kp_err send_waiting(struct send *s, int64_t *call_deadline_ns)
 {
     kp_err err = KP_PENDING;
 
     s->deadline_ns = deadline_of(s, call_deadline_ns);
-    s->ticket.deadline_ns = s->deadline_ns;
+    if (!is_braking(s))
+        s->ticket.deadline_ns = s->deadline_ns;
     while (err == KP_PENDING) {
-        if (!wait_on(s)) {
+        if (!wait_on(s) && !is_braking(s)) {
             /* What came in the last moment counts. */
             err = kp__send_try(s);
             if (err == KP_PENDING)

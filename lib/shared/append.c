@@ -142,6 +142,8 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x)
     bool hopped = false;
     size_t size;
 
+    if (KP_UNLIKELY(x->braking))
+        kp__append_braked(a, x);
     read_time(a, x, &now);
     if (KP_UNLIKELY(x->waiting))
         return kp__append_slow(a, x, NULL, &now, false);

@@ -28,4 +28,7 @@ kp_err kp__append_slow(struct record_accumulator *a, struct append *x,
                        struct partition_queue *q, const struct append_now *now,
                        bool hopped);
 
+/* x has waited for the backlog. */
+void kp__append_braked(struct record_accumulator *a, struct append *x);
+
 #endif

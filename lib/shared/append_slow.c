@@ -413,6 +413,7 @@ static kp_err answered(struct attempt *t, enum pool_answer answer)
             t->now.timestamp_ms = t->wall_ms;
         return KP_OK;
     case POOL_WAIT:
+        kp__backlog_pressed(&t->a->backlog);
         x->queue = t->q;
         x->ticket = kp__pool_ticket(t->a->pool, &x->waiter, x->deadline_ns);
         return KP_PENDING;
@@ -458,6 +459,26 @@ static kp_err resume(struct attempt *t)
     return answered(t, kp__pool_try(t->a->pool, t->q, &x->waiter.need, true,
                                     kp__now_ns(t->a->clock), &x->waiter,
                                     &t->grant));
+}
+
+/* -- The brake -- */
+
+void kp__append_braked(struct record_accumulator *a, struct append *x)
+{
+    x->braking = false;
+    kp__pool_note_waited(a->pool, kp__brake_end(&a->backlog, &x->brake));
+}
+
+/* Once an append. */
+static bool brakes(struct attempt *t)
+{
+    struct append *x = t->x;
+
+    if (!x->may_brake)
+        return false;
+    x->may_brake = false;
+    x->braking = kp__brake_begin(&t->a->backlog, &x->brake, &x->ticket);
+    return x->braking;
 }
 
 /* -- The whole -- */
@@ -555,6 +576,8 @@ static kp_err run(struct attempt *t)
         need_of(t, t->q->open == NULL ? LACKS_BATCH : lacks, &need);
         kp__mutex_unlock(&t->q->lock);
         after_lock(t);
+        if (need.batch && brakes(t))
+            return KP_PENDING;
         err = ask_pool(t, &need);
         if (err != KP_OK)
             return err;
@@ -589,6 +612,8 @@ kp_err kp__append_slow(struct record_accumulator *a, struct append *x,
 
 kp_err kp__append_give_up(struct record_accumulator *a, struct append *x)
 {
+    if (x->braking)
+        kp__append_braked(a, x);
     if (x->waiting) {
         kp__pool_leave(a->pool, &x->waiter, kp__now_ns(a->clock));
         kp__pool_note_exhausted(a->pool);

@@ -351,6 +351,13 @@ void kp__pool_note_exhausted(struct buffer_pool *p)
     kp__mutex_unlock(&p->lock);
 }
 
+void kp__pool_note_waited(struct buffer_pool *p, int64_t wait_ns)
+{
+    kp__mutex_lock(&p->lock);
+    p->wait_ns_total += wait_ns;
+    kp__mutex_unlock(&p->lock);
+}
+
 #ifdef KP_DEBUG
 void kp__pool_check(struct buffer_pool *p)
 {

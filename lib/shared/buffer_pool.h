@@ -166,6 +166,8 @@ void kp__pool_stats(struct buffer_pool *p, struct pool_stats *out);
 /* Aborts unless the accounts add up. */
 void kp__pool_check(struct buffer_pool *p);
 #endif
+/* A send waited for less to be in use, outside the line. */
+void kp__pool_note_waited(struct buffer_pool *p, int64_t wait_ns);
 /* A send gave up for want of memory (buffer-exhausted metrics). */
 void kp__pool_note_exhausted(struct buffer_pool *p);
 

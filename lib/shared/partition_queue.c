@@ -96,6 +96,7 @@ struct batch *kp__queue_seal_locked(struct partition_queue *q,
     q->open = NULL;
     q->at = q->limit = NULL;
     q->outgrew_small = b->raw_size > CHUNK_SMALL_SIZE - sizeof(struct chunk);
+    kp__backlog_add(&q->accumulator->backlog, b->raw_size);
     kp__batch_move(b, PLACE_SEALED);
     if (to != PLACE_SEALED)
         kp__batch_move(b, to);
@@ -109,6 +110,7 @@ static void unlink_batch(struct partition_queue *q, struct batch *b)
 {
     kp__list_remove(&b->link);
     q->batch_count--;
+    kp__backlog_sub(&q->accumulator->backlog, b->raw_size);
 }
 
 /* What an empty queue has in spare; for the pool, after the lock. */
@@ -126,6 +128,7 @@ static struct chunk *idle_spare(struct partition_queue *q)
 static void unlock_and_give(struct partition_queue *q, struct chunk *spare)
 {
     kp__mutex_unlock(&q->lock);
+    kp__backlog_wake(&q->accumulator->backlog);
     kp__pool_give(q->accumulator->pool, q, spare);
 }
 
@@ -320,6 +323,7 @@ void kp__queue_put_back(struct partition_queue *q, struct batch *b)
         at = at->next;
     kp__list_insert_before(at, &b->link);
     q->batch_count++;
+    kp__backlog_add(&q->accumulator->backlog, b->raw_size);
     kp__mutex_unlock(&q->lock);
 }
 

@@ -41,6 +41,7 @@ void kp__accumulator_init(struct record_accumulator *a,
     a->open_max_ns = s->delivery_timeout_ns / 4;
     a->open_max_ms = a->open_max_ns / KP_NS_PER_MS;
     a->compresses = s->codec != CODEC_NONE;
+    kp__backlog_init(&a->backlog, clock, s->batch_size);
     atomic_init(&a->taking, TAKING_RECORDS);
     atomic_init(&a->fatal_err, KP_OK);
     atomic_init(&a->drain_head, NULL);

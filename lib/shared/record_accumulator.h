@@ -12,6 +12,7 @@
 #include "include/kp/kp.h"
 #include "lib/base/wait.h"
 #include "lib/config/settings.h"
+#include "lib/shared/backlog.h"
 #include "lib/shared/buffer_pool.h"
 #include "lib/shared/claims.h"
 #include "lib/shared/compressors.h"
@@ -41,6 +42,7 @@ struct record_accumulator {
     _Atomic(struct partition_queue *) drain_head;
     /* under its own lock */
     struct claims claims;
+    struct backlog backlog; /* what is sealed and waits for a connection */
 };
 
 void kp__accumulator_init(struct record_accumulator *a,
@@ -60,6 +62,7 @@ struct append {
     struct topic *topic;
     int32_t partition;  /* -1: choose an available one (sticky) */
     bool may_wait;      /* false: KP_NOWAIT or a callback */
+    bool may_brake;     /* see backlog.h; may_wait, and for long enough */
     bool want_future;
     int64_t deadline_ns; /* of the whole call */
     int64_t timestamp_ms; /* of the record; -1: stamp with now */
@@ -67,10 +70,13 @@ struct append {
     struct batch_result *result;
     uint32_t index;
     struct ticket ticket;
+    bool braking; /* it waits for the backlog: past its ticket's deadline too it
+                     goes on */
     bool waiting; /* it stands in the pool's line */
     /* its own */
     struct pool_waiter waiter;
     struct partition_queue *queue;
+    struct brake brake;
 };
 /* KP_OK: taken, result and index are set (a reference if want_future).
  * KP_PENDING: wait on the ticket, then call again (or kp__append_give_up).

@@ -137,7 +137,8 @@ static inline void append_init(struct append *x, const kp_record *r,
     x->want_future = false;
     x->deadline_ns = KP_NEVER;
     x->timestamp_ms = (r->flags & KP_HAS_TIMESTAMP) != 0 ? r->timestamp_ms : -1;
-    x->waiting = false;
+    x->waiting = x->braking = false;
+    x->may_brake = false;
 }
 
 static inline kp_err append_record(const kp_record *r, int32_t partition)

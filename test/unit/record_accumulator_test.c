@@ -639,6 +639,80 @@ START_TEST(a_waiter_looks_again_and_gives_back_what_it_needs_no_more)
 }
 END_TEST
 
+/* Batches of 12,000 bytes, sealed, until that is a long backlog. */
+static void make_backlog(void)
+{
+    kp_record r = record_of(some_bytes(1, 12000), 12000);
+
+    f.settings.buffer_memory = 8 << 20;
+    fixture_start(2);
+    for (int i = 0; i < 250; i++)
+        ck_assert_int_eq(append_record(&r, 1), KP_OK);
+    kp__backlog_pressed(&f.acc.backlog);
+}
+
+static void end_backlog(void)
+{
+    struct batch *b;
+
+    while ((b = drain_head(fixture_queue(1))) != NULL)
+        fixture_complete(b, KP_OK);
+}
+
+/* Who begins a batch waits for a long backlog, with nothing in hand, and then
+ * goes on however long it is. */
+START_TEST(a_long_backlog_holds_up_who_begins_a_batch)
+{
+    kp_record r = record_of("v", 1);
+    struct pool_stats s;
+    struct append x;
+    size_t before;
+
+    make_backlog();
+    before = fixture_available();
+    append_init(&x, &r, 0);
+    x.may_brake = true;
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_PENDING);
+    ck_assert(x.braking);
+    ck_assert_uint_eq(atomic_load(x.ticket.word), x.ticket.seen);
+    ck_assert_int_eq(x.ticket.deadline_ns, f.fake.mono_ns + BRAKE_NS);
+    ck_assert_uint_eq(fixture_available(), before);
+    f.fake.mono_ns += BRAKE_NS;
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
+    ck_assert(!x.braking);
+    kp__pool_stats(f.pool, &s);
+    ck_assert_int_eq(s.wait_ns_total, BRAKE_NS);
+    /* Into an open batch everybody may go at once. */
+    f.fake.mono_ns += KP_NS_PER_SEC / 2;
+    append_init(&x, &r, 0);
+    x.may_brake = true;
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
+    ck_assert_uint_eq(x.index, 1);
+    end_backlog();
+}
+END_TEST
+
+START_TEST(a_backlog_that_is_sent_lets_go)
+{
+    kp_record r = record_of("v", 1);
+    struct append x, y;
+
+    make_backlog();
+    append_init(&x, &r, 0);
+    append_init(&y, &r, 0);
+    x.may_brake = y.may_brake = true;
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_PENDING);
+    ck_assert_int_eq(kp__append_try(&f.acc, &y), KP_PENDING);
+    end_backlog();
+    ck_assert_uint_ne(atomic_load(x.ticket.word), x.ticket.seen);
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
+    /* Giving up leaves nothing behind. */
+    ck_assert_int_eq(kp__append_give_up(&f.acc, &y), KP_EBUFFER);
+    ck_assert_uint_eq(atomic_load(&f.acc.backlog.waiting), 0);
+    ck_assert_uint_eq(atomic_load(&f.acc.backlog.bytes), 0);
+}
+END_TEST
+
 /* A49: giving up leaves nothing behind, granted or not. */
 START_TEST(giving_up_leaves_nothing_behind)
 {
@@ -1174,6 +1248,8 @@ static Suite *record_accumulator_suite(void)
     tcase_add_test(t, a_full_pool_is_waited_for);
     tcase_add_test(t,
                    a_waiter_looks_again_and_gives_back_what_it_needs_no_more);
+    tcase_add_test(t, a_long_backlog_holds_up_who_begins_a_batch);
+    tcase_add_test(t, a_backlog_that_is_sent_lets_go);
     tcase_add_test(t, giving_up_leaves_nothing_behind);
     tcase_add_test(t, nowait_is_told_at_once_and_seals_without_compressing);
     tcase_add_test(t, a_refused_send_to_a_queue_is_called_back);
