@@ -60,7 +60,7 @@ ifneq ($(and $(filter $(two_pass),$(goals)),$(if $(KP_PASS),,first)),)
 $(filter-out $(firstword $(goals)),$(goals)): $(firstword $(goals))
 	@:
 $(firstword $(goals)):
-	@$(srcdir)/test/support/deps $(if $(filter check,$(goals)),--cxx)
+	@$(srcdir)/test/support/deps $(if $(filter check,$(goals)),--cxx --python)
 	@grep -qs '^CHECK_LIBS := .' config.mk || rm -f config.mk
 	@+$(MAKE) --no-print-directory KP_PASS=2 $(goals)
 
@@ -264,6 +264,7 @@ check-format:
 chosen := $(if $(T),$(filter $(addprefix %/,$(T)),$(tests)),$(tests))
 lints := $(wildcard $(srcdir)/test/lint/*)
 support := $(srcdir)/test/support
+lints += $(support)/perf_tables
 # What a test program or script of a variant may want to know.
 test_env = srcdir='$(srcdir)' variant=build/$(1) CC='$(CC)' NM='$(NM)' \
     HAVE='$(HAVE)' VERSION='$(VERSION)' soname='$(SONAME)' \

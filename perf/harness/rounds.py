@@ -4,10 +4,11 @@
 import os
 import time
 
-from harness import clients, figures, workloads
+from harness import clients, figures, verdicts, workloads
 from harness.building import say
 
 PACED_ROUNDS = 7  # percentiles of a rate vary more than costs do
+
 
 class Comparison:
     def __init__(self, o, folder, end):
@@ -107,6 +108,15 @@ class Comparison:
         finally:
             broker.stop()
 
+    def _row(self, cell, cells, groups):
+        row = cell.row()
+        if cell.client == "libkp" and cell.broker == "embedded":
+            row["limit"] = float(cell.workload.limit)
+            row["to_best_peer"] = verdicts.ratio_to_best(cells)
+            row["not_reached"] = verdicts.missed(cells, groups)
+        return row
+
     def rows(self):
-        return [cell.row() for groups in self.groups.values()
+        return [self._row(cell, cells, groups)
+                for groups in self.groups.values()
                 for cells in groups for cell in cells if cell.runs]

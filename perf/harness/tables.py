@@ -3,13 +3,13 @@
 
 from statistics import median
 
-from harness import figures
+from harness import figures, verdicts
 
 HEAD = ("workload", "client", "CPU ns/record", "range", "to best peer",
         "records/s", "RSS MB", "p50 us", "p99 us", "p99.9 us", "bytes/record",
         "requests", "records/request", "switches/1000", "failed")
-SUMMARY = ("workload", "libkp", "best peer", "", "ratio", "range", "at most",
-           "")
+SUMMARY = ("workload", "libkp", "best peer", "", "ratio", "range", "size",
+           "at most", "")
 
 
 def number(value, digits=0):
@@ -58,37 +58,26 @@ def main(groups):
     return render(HEAD, rows)
 
 
-def _verdict(libkp, cells, ratio, limit):
-    if not libkp.workload.paced:
-        return "reached" if ratio <= limit else "not reached"
-    peers = [c for c in cells if c is not libkp and c.runs]
-    names = {"p50_us": "p50", "p99_us": "p99", "cpu_ns_per_record": "CPU"}
-    above = [short for name, short in names.items()
-             if any(libkp.median(name) >= c.median(name) for c in peers)]
-    return "not below: " + ", ".join(above) if above else "reached"
-
-
-def _summary(cells, limits):
-    best = figures.best_peer(cells)
-    libkp = next((c for c in cells if c.client == "libkp" and c.runs), None)
-    if best is None or libkp is None:
+def _summary(cells, groups, limits):
+    best, libkp = figures.best_peer(cells), verdicts.ours(cells)
+    ratio = verdicts.ratio_to_best(cells)
+    if ratio is None:
         return []
     found = figures.ratios(libkp, best)
-    if not found:
-        return []
-    limit = libkp.workload.limit
+    limit, size = libkp.workload.limit, verdicts.size_ratio(cells)
     row = [libkp.workload.name, number(libkp.median("cpu_ns_per_record")),
            number(best.median("cpu_ns_per_record")), best.client,
-           number(median(found), 2),
-           f"{number(min(found), 2)}-{number(max(found), 2)}"]
+           number(ratio, 2),
+           f"{number(min(found), 2)}-{number(max(found), 2)}",
+           number(size, 2)]
     if limits:
         row += [f"{number(float(limit), 2)} ({limit})",
-                _verdict(libkp, cells, median(found), float(limit))]
+                verdicts.text(cells, groups)]
     return [row]
 
 
 def summary(groups, limits):
     """libkp beside the best peer, and what is asked for where it is asked."""
-    rows = [row for cells in groups for row in _summary(cells, limits)]
+    rows = [row for cells in groups for row in _summary(cells, groups, limits)]
     head = SUMMARY if limits else SUMMARY[:-2]
     return render(head, rows) if rows else ""
