@@ -22,12 +22,21 @@ static size_t data_room(size_t chunk_size)
     return chunk_size - sizeof(struct chunk);
 }
 
+/* A need of `blocks` whole chunks, and of what comes with them, can be met at
+ * all: a small pool, or one that keeps much aside, makes do with less. */
+static bool can_have(const struct buffer_pool *p, size_t blocks)
+{
+    return p->arena.block_count >= blocks &&
+           p->limit >=
+               blocks * CHUNK_SIZE + CHUNK_SMALL_SIZE + BATCH_CHARGE;
+}
+
 static void cost_slots(const struct buffer_pool *p, const struct pool_need *n,
                        struct cost *c)
 {
     if (!n->slots)
         return;
-    if (n->full_slots && p->arena.block_count > 1)
+    if (n->full_slots && can_have(p, 2))
         c->blocks++;
     else
         c->small++;
@@ -41,10 +50,10 @@ static void cost_data(const struct buffer_pool *p, const struct pool_need *n,
     if (size == 0)
         return;
     if (size <= data_room(CHUNK_SMALL_SIZE) &&
-        (n->small || p->arena.block_count == 0)) {
+        (n->small || !can_have(p, 1))) {
         c->data = CHUNK_IS_SMALL;
         c->small++;
-    } else if (size <= data_room(CHUNK_SIZE) && p->arena.block_count > 0) {
+    } else if (size <= data_room(CHUNK_SIZE) && can_have(p, 1)) {
         c->data = CHUNK_IS_BLOCK;
         c->blocks++;
     } else {

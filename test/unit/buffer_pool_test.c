@@ -488,6 +488,28 @@ END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__)
 /* B11: sizes past 32 bits. */
+/* A pool of one block, of which some is kept aside: nobody waits for a whole
+ * block, which would never come. */
+START_TEST(a_block_that_cannot_be_had_is_not_waited_for)
+{
+    struct buffer_pool *p = kp__pool_create(CHUNK_SIZE);
+    struct pool_need need = {.record_size = 300, .slots = true, .batch = true};
+    struct pool_grant grant;
+    struct pool_waiter w = {0};
+
+    kp__pool_keep_aside(p, 3000);
+    ck_assert_int_eq(kp__pool_try(p, &q, &need, true, 0, &w, &grant),
+                     POOL_GRANTED);
+    ck_assert_uint_le(grant.data->charge, CHUNK_SMALL_SIZE);
+    kp__pool_give(p, &q, grant.data);
+    kp__pool_give(p, &q, grant.slots);
+    kp__free(grant.batch->result);
+    kp__pool_give_batch(p, &q, grant.batch);
+    kp__pool_check(p);
+    kp__pool_unref(p);
+}
+END_TEST
+
 START_TEST(a_pool_of_many_gigabytes_adds_up)
 {
     size_t total = (size_t)20 << 30;
@@ -1144,6 +1166,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, a_split_has_structures_when_all_is_taken);
     tcase_add_test(t, what_is_kept_aside_is_not_granted);
     tcase_add_test(t, a_tiny_pool_works_with_small_chunks);
+    tcase_add_test(t, a_block_that_cannot_be_had_is_not_waited_for);
 #if !defined(__SANITIZE_ADDRESS__)
     tcase_add_test(t, a_pool_of_many_gigabytes_adds_up);
 #endif
