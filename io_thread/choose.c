@@ -36,7 +36,9 @@ static uint32_t max_in_flight(const struct network_client *c)
 bool kp__client_can_send(const struct network_client *c, const struct node *n,
                          int64_t now_ns)
 {
-    return open_now(n, now_ns) && n->request_count < max_in_flight(c);
+    /* While one that did not get away has not ended nothing may overtake it. */
+    return open_now(n, now_ns) && n->aside_count == 0 &&
+           n->request_count < max_in_flight(c);
 }
 
 bool kp__client_any_reachable(const struct network_client *c)

@@ -88,6 +88,7 @@ struct node {
     struct list queue;     /* requests not wholly written, oldest first */
     struct list in_flight; /* wholly written, no answer yet */
     uint32_t request_count;
+    uint32_t aside_count;  /* requests in client->refused */
     bool write_blocked;    /* the socket takes no more: wait for POLL_WRITE */
     bool stalled;          /* was blocked, and the queue is not empty yet */
     int write_errno;

@@ -200,6 +200,7 @@ void kp__requests_serve_refused(struct network_client *c)
     while ((link = kp__list_pop_front(&now)) != NULL) {
         struct request *r = KP_CONTAINER(link, struct request, link);
         c->request_count--;
+        r->node->aside_count--;
         finish(r,
                r->refused == KP_ENOTSUP ? REQUEST_UNSUPPORTED : REQUEST_UNSENT,
                NULL, r->refused);

@@ -137,6 +137,7 @@ static void put_aside(struct network_client *c, struct node *n,
     r->refused = err;
     r->sent_ns = 0;
     c->request_count++;
+    n->aside_count++;
     kp__list_push_back(&c->refused, &r->link);
 }
 

@@ -128,6 +128,31 @@ START_TEST(all_allocations_fail_for_a_while)
 }
 END_TEST
 
+/* What could not be sent for want of memory is not overtaken by what is behind
+ * it: numbers reach the broker in their order. */
+START_TEST(nothing_overtakes_what_could_not_be_sent)
+{
+    for (long nth = 1; nth < 60; nth++) {
+        struct world *w = world_begin(&(struct world_options){
+            .settings = WORLD_SETTINGS("linger.ms", "0", "batch.size", "0",
+                                       "retry.backoff.ms", "10")});
+        int32_t next = 1;
+
+        (void)world_send(w, 0);
+        world_settle(w); /* the leader is proven: pipelining begins */
+        (void)world_send_many(w, 0, 5, 50);
+        world_fail_memory(w, nth, 0);
+        world_settle(w);
+        world_fail_memory(w, -1, 0);
+        for (size_t i = 1; i < world_attempts(w); i++)
+            ck_assert_int_eq(world_attempt(w, i)->header.base_sequence,
+                             next++);
+        world_check(w);
+        world_end(w);
+    }
+}
+END_TEST
+
 static Suite *world_failmalloc_suite(void)
 {
     Suite *s = suite_create("world_failmalloc");
@@ -135,6 +160,7 @@ static Suite *world_failmalloc_suite(void)
 
     tcase_add_loop_test(t, each_allocation_fails_once, 0, 2 * STRIPES);
     tcase_add_loop_test(t, all_allocations_fail_for_a_while, 0, STRIPES);
+    tcase_add_test(t, nothing_overtakes_what_could_not_be_sent);
     suite_add_tcase(s, t);
     return s;
 }
