@@ -277,6 +277,7 @@ void kb_controller_isr(struct kb_cluster *c, struct kb_replica *leader,
 static void assign(struct kb_cluster *c, struct kb_part_image *p, int first,
                    int32_t replication)
 {
+    bool none;
     int i;
 
     p->leader = -1;
@@ -288,6 +289,14 @@ static void assign(struct kb_cluster *c, struct kb_part_image *p, int first,
             continue;
         p->replicas[p->replica_count++] = (uint16_t)node;
         p->isr[p->isr_count++] = (uint16_t)node;
+    }
+    /* Nobody is there: whoever comes back leads. */
+    none = p->replica_count == 0;
+    for (i = 0; none && i < c->node_count && i < replication; i++) {
+        uint16_t node = (uint16_t)((first + i) % c->node_count);
+
+        p->replicas[p->replica_count++] = node;
+        p->isr[p->isr_count++] = node;
     }
     elect(c, c->image, p);
 }
