@@ -113,6 +113,9 @@ broker_src := $(filter-out test/broker/main.c %_test.c,\
     $(call find,test/broker/*.c))
 broker_main := $(call find,test/broker/main.c)
 support_src := $(call find,test/support/*.c)
+# The simulator: run.c is its main.
+sim_src := $(filter-out test/sim/run.c %_test.c,$(call find,test/sim/*.c))
+sim_main := $(call find,test/sim/run.c)
 test_src := $(filter-out test/integration/%,$(call find,test/*/*_test.c))
 fuzz_src := $(filter-out %_test.c test/fuzz/engine.c,$(call find,test/fuzz/*.c))
 fuzz_engine := $(call find,test/fuzz/engine.c)
@@ -124,7 +127,8 @@ tool_src := $(call find,docs/tools/*.c)
 perf_src := $(call find,perf/*.c)
 perf_part_src := $(filter-out perf/peers/%,$(call find,perf/*/*.c))
 all_src := $(lib_src) $(broker_src) $(broker_main) $(support_src) $(test_src) \
-    $(fuzz_src) $(fuzz_engine) $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
+    $(fuzz_src) $(fuzz_engine) $(sim_src) $(sim_main) $(example_src) \
+    $(tool_src) $(perf_src) $(perf_part_src)
 
 tests := $(test_src:.c=)
 examples := $(example_src:.c=)
@@ -142,6 +146,7 @@ build/$(1)/libkp.a: $(lib_src:%.c=build/$(1)/%.o)
 build/$(1)/libbroker.a: $(broker_src:%.c=build/$(1)/%.o)
 build/$(1)/libsupport.a: $(support_src:%.c=build/$(1)/%.o)
 build/$(1)/libfuzz.a: $(fuzz_src:%.c=build/$(1)/%.o)
+build/$(1)/libsim.a: $(sim_src:%.c=build/$(1)/%.o)
 build/$(1)/perf/parts.a: $(perf_part_src:%.c=build/$(1)/%.o)
 build/$(1)/%.a: build/$(1)/sources
 	$$(archive)
@@ -152,6 +157,9 @@ $(patsubst %.c,build/$(1)/%,$(filter-out test/fuzz/%,$(test_src))): \
 	$$(call link,$(1),$(CHECK_LIBS))
 $(patsubst %.c,build/$(1)/%,$(filter test/fuzz/%,$(test_src))): \
     build/$(1)/%: build/$(1)/%.o build/$(1)/libfuzz.a \
+    build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
+	$$(call link,$(1),$(CHECK_LIBS))
+build/$(1)/test/sim/run: build/$(1)/test/sim/run.o build/$(1)/libsim.a \
     build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
 	$$(call link,$(1),$(CHECK_LIBS))
 $(perf_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
@@ -340,6 +348,12 @@ build/fuzz/fuzz-%: build/fuzz/fuzz
 check-fuzz: $(fuzzers)
 	@srcdir='$(srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' \
 	    $(srcdir)/test/fuzz/run $(fuzzers)
+
+# The simulator, test/sim/run, with the library's own assertions in it.
+.PHONY: sim
+sim: build/debug/test/sim/run
+	@mkdir -p test/sim
+	@ln -f $< test/sim/run
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without
 # the folder.

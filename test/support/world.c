@@ -25,6 +25,19 @@
 
 /* -- texts -- */
 
+static void (*on_fail)(const struct world *w, const char *text);
+static bool trace_all;
+
+void world_on_fail(void (*fn)(const struct world *w, const char *text))
+{
+    on_fail = fn;
+}
+
+void world_trace_all(bool on)
+{
+    trace_all = on;
+}
+
 void world_fail(const struct world *w, const char *fmt, ...)
 {
     char text[512];
@@ -33,6 +46,8 @@ void world_fail(const struct world *w, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    if (on_fail != NULL)
+        on_fail(w, text);
     ck_abort_msg("seed %llu, at %lld ms: %s", (unsigned long long)w->seed,
                  (long long)world_now_ms(w), text);
     abort();
@@ -54,7 +69,34 @@ void world_trace(const struct world *w, const char *fmt, ...)
 
 static void on_log(void *arg, const kp_log *line)
 {
-    world_trace(arg, "  %s: %s", line->component, line->text);
+    struct world *w = arg;
+
+    world_trace(w, "  %s: %s", line->component, line->text);
+    if (w->on_log != NULL)
+        w->on_log(w, w->on_log_arg, line);
+}
+
+void world_on_log(struct world *w,
+                  void (*fn)(struct world *w, void *arg, const kp_log *line),
+                  void *arg)
+{
+    w->on_log = fn;
+    w->on_log_arg = arg;
+}
+
+/* -- what happened, as one number -- */
+
+void world_digest_add(struct world *w, uint64_t value)
+{
+    /* FNV-1a, by words */
+    w->digest = (w->digest ^ value) * UINT64_C(0x100000001b3);
+    w->digest = (w->digest ^ (uint64_t)(w->now_ns - w->begin_ns)) *
+                UINT64_C(0x100000001b3);
+}
+
+uint64_t world_digest(const struct world *w)
+{
+    return w->digest;
 }
 
 /* -- clock -- */
@@ -66,7 +108,14 @@ static int64_t mono_ns(void *arg)
 
 static int64_t wall_ms(void *arg)
 {
-    return WALL_BASE_MS + ((struct world *)arg)->now_ns / KP_NS_PER_MS;
+    const struct world *w = arg;
+
+    return WALL_BASE_MS + w->now_ns / KP_NS_PER_MS + w->wall_jump_ms;
+}
+
+void world_jump_wall_ms(struct world *w, int64_t by_ms)
+{
+    w->wall_jump_ms += by_ms;
 }
 
 int64_t world_now_ns(const struct world *w)
@@ -153,8 +202,17 @@ static void turn(struct world *w)
     kp__pool_check(w->p->pool);
 #endif
     world_collect(w);
+    if (w->on_turn != NULL)
+        w->on_turn(w, w->on_turn_arg);
     if (io->finished)
         io_ended(w);
+}
+
+void world_on_turn(struct world *w, void (*fn)(struct world *w, void *arg),
+                   void *arg)
+{
+    w->on_turn = fn;
+    w->on_turn_arg = arg;
 }
 
 /* True if a turn was run. */
@@ -198,7 +256,7 @@ static void count_spin(struct world *w)
         w->spins = 0;
     w->spin_at_ns = w->now_ns;
     if (++w->spins > SPINS_MAX)
-        world_fail(w, "the I/O thread does not go to sleep");
+        world_fail(w, "I-39: the I/O thread does not go to sleep");
 }
 
 /* One thing happens; false: nothing before or at until_ns, which it is now. */
@@ -256,7 +314,7 @@ static bool settled(struct world *w, void *arg)
 void world_settle(struct world *w)
 {
     if (!world_run_until(w, settled, NULL, SETTLE_MAX_MS))
-        world_fail(w, "%u sends wait and %u reports are missing", w->waiting,
+        world_fail(w, "I-01: %u sends wait and %u reports are missing", w->waiting,
                    w->unreported);
 }
 
@@ -347,7 +405,7 @@ static void make_producer(struct world *w, const struct world_options *o)
         set(config, s[0], s[1]);
     if (o->partitioner != NULL)
         kp_config_set_partitioner(config, o->partitioner, NULL);
-    if (w->trace)
+    if (w->trace || o->watches_log)
         kp_config_on_log(config, KP_LOG_DEBUG, on_log, w);
     if (kp__producer_make(&w->p, config, &clock, &error) != KP_OK ||
         kp__io_thread_attach(w->p, &env, &error) != KP_OK)
@@ -383,7 +441,8 @@ struct world *world_begin(const struct world_options *o)
     w->now_ns = w->begin_ns = BEGIN_NS;
     w->seed = o->seed;
     kp__thread_rng_seed(o->seed); /* this thread is every sender */
-    w->trace = getenv("KP_WORLD_TRACE") != NULL;
+    w->trace = trace_all || getenv("KP_WORLD_TRACE") != NULL;
+    w->digest = UINT64_C(0xcbf29ce484222325);
     w->poll_queue = true;
     w->fails_in = -1;
     kp__map_init(&w->names);
@@ -406,10 +465,10 @@ static void check_memory(struct world *w)
     world_poll_now(w, SIZE_MAX);
     kp__pool_stats(w->p->pool, &stats);
     if (stats.available_bytes != stats.total_bytes)
-        world_fail(w, "%zu bytes of buffer.memory were not given back",
+        world_fail(w, "I-27: %zu bytes of buffer.memory were not given back",
                    stats.total_bytes - stats.available_bytes);
     if (stats.waiting_threads != 0)
-        world_fail(w, "%u threads still wait for memory",
+        world_fail(w, "I-28: %u threads still wait for memory",
                    stats.waiting_threads);
 }
 
@@ -419,6 +478,8 @@ void world_end(struct world *w)
         (void)world_close(w, 0);
         world_settle(w);
     }
+    /* Closed by a callback, perhaps: joined by nobody yet. */
+    (void)kp_close(w->p, KP_FOREVER, NULL);
     check_memory(w);
     if (kp_producer_destroy(w->p) != KP_OK)
         world_fail(w, "destroy failed");

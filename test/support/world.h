@@ -41,6 +41,7 @@ struct world_options {
     const char *const *settings; /* name, value, ..., NULL */
     uint64_t seed;
     int64_t latency_ns;     /* one way; 0: 1 ms */
+    bool watches_log;       /* world_on_log is going to be called */
     bool no_wait;           /* do not run until "t" is known and has an id */
     const struct kb_config *broker; /* NULL: defaults; nodes is this one's */
     kp_partitioner_fn partitioner;
@@ -117,6 +118,8 @@ struct world_call {
     kp_error error;
     int64_t called_ns, done_ns;
     uint32_t compressed; /* batches, by a flush while it waited */
+    uint64_t called_at, done_at; /* as of a record */
+    uint32_t records; /* that had been sent before */
     /* the test's: this thread gets no processor */
     bool held;
     /* the world's */
@@ -201,6 +204,8 @@ bool world_is_settled(const struct world *w);
 /* Until n batches (in Produce requests) have reached brokers since the
  * start. */
 void world_run_until_attempts(struct world *w, size_t n);
+/* The wall clock jumps; the monotonic one does not. */
+void world_jump_wall_ms(struct world *w, int64_t by_ms);
 /* The I/O thread gets no processor, as after SIGSTOP; all else goes on. */
 void world_hold(struct world *w, bool on);
 /* Turns of the I/O thread since the start. */
@@ -242,10 +247,28 @@ const char *world_callbacks(struct world *w);
  * record twice, and where one send had returned before another of its
  * partition was called, so they stand in the log. */
 void world_check(struct world *w);
+/* Logs lost records (or brokers the state of producers), which is no fault of
+ * the client's: what world_check says of YES (of duplicates and order) is not
+ * asked any more. */
+void world_forgive(struct world *w, bool lost_records, bool lost_state);
 
 /* Fail the test with a text. */
 _Noreturn void world_fail(const struct world *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* From now on it calls fn instead, which must not return; NULL: as before. */
+void world_on_fail(void (*fn)(const struct world *w, const char *text));
+/* Runs after each turn of the I/O thread. */
+void world_on_turn(struct world *w, void (*fn)(struct world *w, void *arg),
+                   void *arg);
+/* Runs for each log line of the library, whatever its level. */
+void world_on_log(struct world *w,
+                  void (*fn)(struct world *w, void *arg, const kp_log *line),
+                  void *arg);
+/* Print what happens, as KP_WORLD_TRACE does; for worlds that begin later. */
+void world_trace_all(bool on);
+/* A number that two runs share only if everything that reached a broker and
+ * every report was the same, at the same time. */
+uint64_t world_digest(const struct world *w);
 
 /* As ck_assert: everything that a report says of one record. */
 #define world_expect(r, e, c, s, o) \

@@ -15,11 +15,6 @@
 #include "lib/base/thread.h"
 #include "test/support/world_state.h"
 
-struct world_sending {
-    struct send send;
-    kp_record record;
-};
-
 /* -- reports -- */
 
 static void copy_report(struct world_record *r, const kp_report *report)
@@ -33,7 +28,7 @@ static void copy_report(struct world_record *r, const kp_report *report)
     }
     if (report->topic != NULL) {
         if (strcmp(report->topic, r->topic) != 0)
-            world_fail(w, "record %u of %s was reported for %s", r->id,
+            world_fail(w, "I-12: record %u of %s was reported for %s", r->id,
                        r->topic, report->topic);
         r->report.topic = r->topic;
     }
@@ -42,6 +37,7 @@ static void copy_report(struct world_record *r, const kp_report *report)
     r->reported = true;
     r->reported_ns = w->now_ns;
     w->unreported--;
+    world_digest_add(w, (uint64_t)r->id << 32 | (uint32_t)report->err);
     world_trace(w, "record %u: %s, cause %s, stored %d, offset %lld", r->id,
                 kp_err_name(report->err), kp_err_name(report->cause),
                 (int)report->stored, (long long)report->offset);
@@ -54,7 +50,7 @@ static void same_report(const struct world_record *r, const kp_report *b)
     if (a->err != b->err || a->cause != b->cause || a->kind != b->kind ||
         a->stored != b->stored || a->partition != b->partition ||
         a->offset != b->offset || a->timestamp_ms != b->timestamp_ms)
-        world_fail(r->w, "record %u has two different reports: %s and %s",
+        world_fail(r->w, "I-01: record %u has two different reports: %s and %s",
                    r->id, kp_err_name(a->err), kp_err_name(b->err));
 }
 
@@ -72,10 +68,10 @@ static void on_delivery(const kp_report *report)
     struct world *w = r->w;
 
     if (r->state != WORLD_TAKEN || r->callbacks > 0)
-        world_fail(w, "record %u: callback number %u in state %d", r->id,
+        world_fail(w, "I-01: record %u: callback number %u in state %d", r->id,
                    r->callbacks + 1, (int)r->state);
     if (!kp__in_callback())
-        world_fail(w, "a callback that is not known as one");
+        world_fail(w, "I-47: a callback that is not known as one");
     r->callbacks++;
     r->callback_ns = w->now_ns;
     r->callback_at = w->callback_count++;
@@ -109,7 +105,7 @@ static void look_at_future(struct world_record *r)
     if (err == KP_PENDING)
         return;
     if (err != report.err)
-        world_fail(r->w, "record %u: wait says %s, its report %s", r->id,
+        world_fail(r->w, "I-07: record %u: wait says %s, its report %s", r->id,
                    kp_err_name(err), kp_err_name(report.err));
     r->future_done = true;
     r->w->open_futures--;
@@ -130,7 +126,7 @@ static size_t poll_up_to(struct world *w, kp_cq *queue, size_t max)
             struct world_record *r = reports[i].tag;
 
             if (++r->polled > 1)
-                world_fail(w, "record %u was polled twice", r->id);
+                world_fail(w, "I-01: record %u was polled twice", r->id);
             r->polled_at = w->polled_count++;
             take_report(r, &reports[i]);
         }
@@ -365,6 +361,8 @@ static struct world_call *new_call(struct world *w, int64_t timeout_ms)
         abort();
     w->calls[w->call_count++] = c;
     c->called_ns = w->now_ns;
+    c->called_at = ++w->ticks;
+    c->records = w->record_count;
     c->deadline_ns = kp__deadline_ns(w->now_ns, timeout_ms);
     return c;
 }
@@ -374,6 +372,7 @@ static void returned(struct world *w, struct world_call *c, kp_err err)
     c->done = true;
     c->err = err;
     c->done_ns = w->now_ns;
+    c->done_at = ++w->ticks;
     if (c->is_close)
         kp__op_unref(c->op);
     else
@@ -464,6 +463,8 @@ bool world_actors_run(struct world *w)
 {
     bool any = false;
 
+    if (w->over)
+        world_collect(w); /* there are no turns any more that would */
     for (uint32_t i = 0; i < w->record_count && w->waiting > 0; i++) {
         struct world_record *r = w->records[i];
 

@@ -613,7 +613,7 @@ void world_net_fini(struct world *w)
 
         w->conns = c->next;
         if (!c->closed)
-            world_fail(w, "a socket to node %d was never closed",
+            world_fail(w, "I-33: a socket to node %d was never closed",
                        (int)c->node);
         end_broker(c);
         free(c->to.data);

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/crc32c.h"
 #include "lib/codec/codec.h"
 #include "test/support/world_state.h"
 
 #define NO_ID UINT32_MAX
+#define CRC_FROM 21 /* what the crc of a batch covers begins here */
 
 /* -- Produce requests, taken apart -- */
 
@@ -59,7 +61,7 @@ static void name_record(struct world *w, const struct world_attempt *a,
     known = kp__map_get(&w->names, &key, sizeof(key));
     if (known != NULL && (uintptr_t)known != (uintptr_t)id + 1)
         world_fail(w,
-                   "sequence %d of id %lld, epoch %d, %s [%d] was record %u "
+                   "I-15: sequence %d of id %lld, epoch %d, %s [%d] was record %u "
                    "and is now record %u",
                    (int)key.sequence, (long long)key.producer_id,
                    (int)key.epoch, a->topic, (int)a->partition,
@@ -75,15 +77,15 @@ static void check_record_of(struct world *w, const struct world_attempt *a,
     const struct world_record *r;
 
     if (id >= w->record_count)
-        world_fail(w, "a record that nobody sent reached a broker");
+        world_fail(w, "I-03: a record that nobody sent reached a broker");
     r = w->records[id];
     if ((strcmp(r->topic, a->topic) != 0 && a->topic[0] != '?') ||
         (r->partition >= 0 && r->partition != a->partition))
-        world_fail(w, "record %u went to %s [%d]", id, a->topic,
+        world_fail(w, "I-24: record %u went to %s [%d]", id, a->topic,
                    (int)a->partition);
     if (v->value_size != r->size ||
         memcmp(v->value, r->value, r->size) != 0)
-        world_fail(w, "record %u has other bytes", id);
+        world_fail(w, "I-24: record %u has other bytes", id);
 }
 
 static void see_records(struct world *w, struct world_attempt *a,
@@ -98,10 +100,10 @@ static void see_records(struct world *w, struct world_attempt *a,
         uint32_t id = id_of(v.value, v.value_size);
 
         if (v.offset_delta != n)
-            world_fail(w, "offset delta %d of record %d in a batch",
+            world_fail(w, "I-24: offset delta %d of record %d in a batch",
                        (int)v.offset_delta, (int)n);
         if (id == NO_ID && v.value_size >= 9)
-            world_fail(w, "a record without an id reached a broker");
+            world_fail(w, "I-24: a record without an id reached a broker");
         if (id != NO_ID) {
             check_record_of(w, a, &v, id);
             name_record(w, a, n, id);
@@ -111,7 +113,7 @@ static void see_records(struct world *w, struct world_attempt *a,
         n++;
     }
     if (r.failed || n != a->header.record_count)
-        world_fail(w, "a batch of %d records with %d in it",
+        world_fail(w, "I-24: a batch of %d records with %d in it",
                    (int)a->header.record_count, (int)n);
 }
 
@@ -127,7 +129,7 @@ static void see_body(struct world *w, struct world_attempt *a,
     }
     kp__buf_init(&raw);
     if (!kp__codec(id)->decompress(body, size, 64 * 1024 * 1024, &raw))
-        world_fail(w, "a batch that cannot be decompressed");
+        world_fail(w, "I-24: a batch that cannot be decompressed");
     see_records(w, a, raw.data, raw.size);
     kp__buf_fini(&raw);
 }
@@ -145,6 +147,19 @@ static struct world_attempt *new_attempt(struct world *w)
     return &w->attempts[w->attempt_count++];
 }
 
+/* Also of topics that will be gone when their id is met. */
+static void remember_topic(struct world *w, const char *name,
+                           const struct uuid *id)
+{
+    for (size_t i = 0; i < w->topic_count; i++)
+        if (memcmp(&w->topics[i].id, id, sizeof(*id)) == 0)
+            return;
+    if (w->topic_count == WORLD_TOPICS_MAX)
+        return;
+    w->topics[w->topic_count].id = *id;
+    (void)snprintf(w->topics[w->topic_count++].name, 64, "%s", name);
+}
+
 static void name_topic(struct world *w, const struct produce_request_topic *t,
                        char out[64])
 {
@@ -155,12 +170,14 @@ static void name_topic(struct world *w, const struct produce_request_topic *t,
         (void)snprintf(out, 64, "%.*s", (int)t->name.size, t->name.data);
         return;
     }
-    (void)snprintf(out, 64, "?");
     for (size_t i = 0;
          (name = kb_topic_name(w->cluster, i, &(bool){0})) != NULL; i++)
-        if (kb_topic_id(w->cluster, name, &id) &&
-            memcmp(&id, &t->topic_id, sizeof(id)) == 0)
-            (void)snprintf(out, 64, "%s", name);
+        if (kb_topic_id(w->cluster, name, &id))
+            remember_topic(w, name, &id);
+    (void)snprintf(out, 64, "?");
+    for (size_t i = 0; i < w->topic_count; i++)
+        if (memcmp(&w->topics[i].id, &t->topic_id, sizeof(id)) == 0)
+            (void)snprintf(out, 64, "%s", w->topics[i].name);
 }
 
 static void see_batch(struct world *w, int32_t node, int16_t version,
@@ -182,7 +199,10 @@ static void see_batch(struct world *w, int32_t node, int16_t version,
     a->first_id = NO_ID;
     kp__reader_init(&r, p->records.data, p->records.size);
     if (!kp__record_batch_decode(&r, &a->header))
-        world_fail(w, "a batch whose header cannot be read");
+        world_fail(w, "I-30: a batch whose header cannot be read");
+    if (kp__crc32c(0, (const uint8_t *)p->records.data + CRC_FROM,
+                   p->records.size - CRC_FROM) != a->header.crc)
+        world_fail(w, "I-30: a batch whose crc is wrong");
     see_body(w, a, (const uint8_t *)p->records.data + RECORD_BATCH_HEADER_SIZE,
              p->records.size - RECORD_BATCH_HEADER_SIZE);
     world_trace(w,
@@ -204,7 +224,8 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
 
     kp__reader_init(&r, frame, size);
     if (!kp__request_header_decode(&r, &h))
-        world_fail(w, "a request whose header cannot be read");
+        world_fail(w, "I-30: a request whose header cannot be read");
+    world_digest_add(w, kp__crc32c(0, frame, size));
     world_trace(w, "node %d: api %d version %d, %zu bytes", (int)node,
                 (int)h.api_key, (int)h.version, size);
     if (h.api_key != API_PRODUCE)
@@ -212,7 +233,7 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
     kp__arena_init(&arena);
     if (!kp__schema_decode(api->request, &r, &arena, h.version,
                            kp__api_flexible(api, h.version), &q))
-        world_fail(w, "a Produce request that cannot be read");
+        world_fail(w, "I-30: a Produce request that cannot be read");
     for (size_t i = 0; i < q.topics.count; i++) {
         const struct produce_request_topic *t = q.topics.items;
         const struct produce_request_partition *p = t[i].partitions.items;
@@ -297,6 +318,20 @@ struct stored {
     bool at_report; /* one copy stands where the report says */
 };
 
+/* Of a batch that it had, a broker says the time of its last record. */
+static void check_stamp(const struct world *w, const struct world_record *r,
+                        const struct kb_record *k)
+{
+    if (w->lost_records || r->report.stored != KP_STORED_YES ||
+        r->report.offset != k->offset || r->report.timestamp_ms < 0 ||
+        r->report.timestamp_ms == k->timestamp_ms ||
+        (r->report.timestamp_ms > k->timestamp_ms && w->idempotent))
+        return;
+    world_fail(w, "I-12: record %u was reported with time %lld, not %lld",
+               r->id, (long long)r->report.timestamp_ms,
+               (long long)k->timestamp_ms);
+}
+
 static void read_log(struct world *w, const char *topic, int32_t partition,
                      struct stored *stored)
 {
@@ -314,9 +349,10 @@ static void read_log(struct world *w, const char *topic, int32_t partition,
         stored[id].offset = k.offset;
         if (w->records[id]->report.offset == k.offset)
             stored[id].at_report = true;
-        if (latest != NULL && w->idempotent &&
+        check_stamp(w, w->records[id], &k);
+        if (latest != NULL && w->idempotent && !w->lost_state &&
             w->records[id]->returned_at < latest->called_at)
-            world_fail(w, "%s [%d]: record %u stands behind record %u", topic,
+            world_fail(w, "I-11: %s [%d]: record %u stands behind record %u", topic,
                        (int)partition, id, latest->id);
         if (latest == NULL || w->records[id]->called_at > latest->called_at)
             latest = w->records[id];
@@ -334,10 +370,10 @@ static void check_time(const struct world *w, const struct world_record *r)
     if (!r->reported && r->state == WORLD_TAKEN &&
         (r->flags & (WORLD_FUTURE | WORLD_CALLBACK)) != 0 &&
         w->now_ns > r->returned_ns + limit_ns)
-        world_fail(w, "record %u has no report", r->id);
+        world_fail(w, "I-02: record %u has no report", r->id);
     if (r->reported && (r->flags & WORLD_QUEUE) == 0 &&
         r->reported_ns > r->returned_ns + limit_ns)
-        world_fail(w, "record %u was reported %lld ms late", r->id,
+        world_fail(w, "I-02: record %u was reported %lld ms late", r->id,
                    (long long)((r->reported_ns - r->returned_ns - limit_ns) /
                                KP_NS_PER_MS));
 }
@@ -346,27 +382,29 @@ static void check_truth(const struct world *w, const struct world_record *r,
                         const struct stored *s)
 {
     if (r->state == WORLD_REFUSED && s->times > 0)
-        world_fail(w, "record %u was refused and is in the log", r->id);
-    if (w->idempotent && s->times > 1)
-        world_fail(w, "record %u is in the log %u times", r->id, s->times);
+        world_fail(w, "I-03: record %u was refused and is in the log", r->id);
+    if (w->idempotent && !w->lost_state && s->times > 1)
+        world_fail(w, "I-14: record %u is in the log %u times", r->id, s->times);
     if (!r->reported)
         return;
     if (r->report.err == KP_OK && w->p->settings.acks != 0 &&
         r->report.stored != KP_STORED_YES)
-        world_fail(w, "record %u: KP_OK without YES", r->id);
+        world_fail(w, "I-04: record %u: KP_OK without YES", r->id);
     if (r->report.stored == KP_STORED_NO && s->times > 0)
-        world_fail(w, "record %u was reported NO and is in the log", r->id);
+        world_fail(w, "I-04: record %u was reported NO and is in the log", r->id);
     /* a leader that dies takes with it what no replica has */
-    if (r->report.stored != KP_STORED_YES || w->p->settings.acks != -1)
+    if (r->report.stored != KP_STORED_YES || w->p->settings.acks != -1 ||
+        w->lost_records)
         return;
     if (s->times == 0)
-        world_fail(w, "record %u was reported YES and is not in the log",
+        world_fail(w, "I-04: record %u was reported YES and is not in the "
+                      "log",
                    r->id);
     if (r->report.offset >= 0 && !s->at_report)
-        world_fail(w, "record %u is not at offset %lld", r->id,
+        world_fail(w, "I-12: record %u is not at offset %lld", r->id,
                    (long long)r->report.offset);
     if (r->report.partition != s->partition)
-        world_fail(w, "record %u is in partition %d", r->id,
+        world_fail(w, "I-12: record %u is in partition %d", r->id,
                    (int)s->partition);
 }
 
@@ -396,12 +434,18 @@ static void check_report_order(const struct world *w, bool polled)
             continue;
         last = &latest[r->report.partition];
         if (*last != NULL && r->returned_at < (*last)->called_at)
-            world_fail(w, "record %u was reported after record %u", r->id,
+            world_fail(w, "I-09: record %u was reported after record %u", r->id,
                        (*last)->id);
         if (*last == NULL || r->called_at > (*last)->called_at)
             *last = r;
     }
     free(by_place);
+}
+
+void world_forgive(struct world *w, bool lost_records, bool lost_state)
+{
+    w->lost_records = w->lost_records || lost_records;
+    w->lost_state = w->lost_state || lost_state;
 }
 
 void world_check(struct world *w)

@@ -14,11 +14,24 @@
 #include "lib/base/map.h"
 #include "test/support/world.h"
 
+#define WORLD_TOPICS_MAX 32
+
 struct world_conn;
+
+struct world_sending { /* a send that has not returned */
+    struct send send;
+    kp_record record;
+};
 
 struct world {
     int64_t now_ns, begin_ns;
     bool trace;
+    int64_t wall_jump_ms;
+    uint64_t digest;
+    void (*on_turn)(struct world *w, void *arg);
+    void *on_turn_arg;
+    void (*on_log)(struct world *w, void *arg, const kp_log *line);
+    void *on_log_arg;
     struct kb_cluster *cluster;
     struct kp_producer *p;
     uint64_t seed;
@@ -63,6 +76,12 @@ struct world {
     uint32_t request_count;
     struct map names; /* of sequence numbers: identity -> record id + 1 */
     char *text;
+    struct {
+        struct uuid id;
+        char name[64];
+    } topics[WORLD_TOPICS_MAX]; /* that there are or were */
+    size_t topic_count;
+    bool lost_records, lost_state; /* world_forgive */
 };
 
 /* world.c: around everything that is the library's */
@@ -89,6 +108,7 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
 void world_seen_fini(struct world *w);
 
 void *world_must(void *p);
+void world_digest_add(struct world *w, uint64_t value);
 void world_trace(const struct world *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
