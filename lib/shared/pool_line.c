@@ -146,13 +146,32 @@ void kp__pool_leave_line(struct buffer_pool *p, struct pool_waiter *w)
 struct place {
     _Atomic uint32_t *door;
     uint32_t mask;
+    int sleepers; /* how many there may be, of those who know its mask */
 };
 
 static struct place place_of(struct buffer_pool *p, const struct pool_waiter *w)
 {
     return (struct place){&p->doors[w->arrival % POOL_DOORS],
                           UINT32_C(1)
-                              << (w->arrival / POOL_DOORS % DOOR_MASKS)};
+                              << (w->arrival / POOL_DOORS % DOOR_MASKS),
+                          INT32_MAX};
+}
+
+/* The kernel looks through all sleepers of a bucket for those who are to be
+ * woken, unless it knows when to stop, and the first in line are the first
+ * there.  One suffices while all in line arrived within PLACES: whoever takes
+ * w's place later than that sleeps behind it. */
+static int sleepers(const struct buffer_pool *p)
+{
+    uint64_t oldest = p->arrivals;
+
+    for (int line = 0; line < LINES; line++) {
+        const struct pool_waiter *w = head(p, line);
+
+        if (w != NULL && w->arrival < oldest)
+            oldest = w->arrival;
+    }
+    return p->arrivals - oldest <= PLACES ? 1 : INT32_MAX;
 }
 
 struct ticket kp__pool_ticket(struct buffer_pool *p,
@@ -169,10 +188,11 @@ struct ticket kp__pool_ticket(struct buffer_pool *p,
 }
 
 static void tell(struct buffer_pool *p, struct pool_waiter *w, uint32_t word,
-                 struct place *places, size_t *n)
+                 int at_most, struct place *places, size_t *n)
 {
     struct place at = place_of(p, w);
 
+    at.sleepers = at_most;
     places[(*n)++] = at;
     /* release: the grant is complete for whoever sees the word; from here on
      * the waiter may be gone */
@@ -191,17 +211,18 @@ static size_t serve(struct buffer_pool *p, struct place *places)
 
     while (n < WAKES_AT_ONCE && (w = next_waiter(p)) != NULL) {
         struct cost c = kp__pool_cost(p, &w->need);
+        int at_most = sleepers(p); /* while w is one of them */
 
         if (p->closed) {
             kp__pool_leave_line(p, w);
-            tell(p, w, WORD_CLOSED, places, &n);
+            tell(p, w, WORD_CLOSED, at_most, places, &n);
             continue;
         }
         if (!kp__pool_fits(p, &c))
             break;
         kp__pool_leave_line(p, w);
         kp__pool_grant(p, w, &c, true);
-        tell(p, w, WORD_GRANTED, places, &n);
+        tell(p, w, WORD_GRANTED, at_most, places, &n);
     }
     return n;
 }
@@ -250,7 +271,8 @@ void kp__pool_serve_and_unlock(struct buffer_pool *p)
         kp__pool_make_room(p, &doomed);
         kp__mutex_unlock(&p->lock);
         for (size_t i = 0; i < n; i++)
-            kp__wake_masked(places[i].door, INT32_MAX, places[i].mask);
+            kp__wake_masked(places[i].door, places[i].sleepers,
+                            places[i].mask);
         kp__pool_end_doomed(p, &doomed);
         if (n < WAKES_AT_ONCE && doomed.blocks == NULL)
             break;

@@ -20,7 +20,7 @@
 
 enum { WORD_WAITING, WORD_GRANTED, WORD_CLOSED };
 /* Waiters share so many words to sleep on, each with so many masks. */
-enum { POOL_DOORS = 64, DOOR_MASKS = 32 };
+enum { POOL_DOORS = 256, DOOR_MASKS = 32, PLACES = POOL_DOORS * DOOR_MASKS };
 enum { LINE_OPEN, LINE_RESTRICTED, LINES };
 
 struct buffer_pool {
