@@ -291,6 +291,13 @@ scripts := $(support)/smoke $(support)/examples
 .PHONY: check-smoke check-examples check-install
 check-smoke check-examples: check-%: $(call programs,plain)
 	@$(call test_env,plain) $(support)/run $(support)/$*
+# Instructions of a record by callgrind, against the committed figures.
+.PHONY: check-instructions renew-instructions
+counted := build/plain/perf/multi_thread_send build/plain/$(broker)
+check-instructions: $(counted)
+	@$(call test_env,plain) $(support)/run $(srcdir)/perf/instructions
+renew-instructions: $(counted)
+	@$(call test_env,plain) $(srcdir)/perf/instructions --renew
 check-install:
 	@rm -rf build/installed build/again
 	@$(MAKE) install prefix='$(CURDIR)/build/installed' DESTDIR= >/dev/null
