@@ -12,12 +12,14 @@
 
 #include "lib/base/thread.h"
 
-/* close(2) is a cancellation point, and none of our calls is. */
+/* close(2) is a cancellation point, and none of our calls is.  -1: there is
+ * none. */
 static void close_quietly(int fd)
 {
     int saved = errno, cancel_state = kp__cancel_off();
 
-    (void)close(fd);
+    if (fd >= 0)
+        (void)close(fd);
     kp__cancel_on(cancel_state);
     errno = saved;
 }
