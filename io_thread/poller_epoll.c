@@ -127,8 +127,10 @@ static int wait_raw(struct poller *p, int64_t left_ns, int max)
         };
         int n = (int)syscall(SYS_epoll_pwait2, p->fd, p->events, max,
                              left_ns == KP_NEVER ? NULL : &t, NULL, 0);
-        if (n >= 0 || errno != ENOSYS)
+        if (n >= 0 || errno == EINTR)
             return n;
+        /* ENOSYS, or what a sandbox that does not know the call says instead:
+         * EPERM and others.  An error that is none of those comes again. */
         p->coarse = true;
     }
 #endif
