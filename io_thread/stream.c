@@ -3,7 +3,8 @@
  *
  * Invariant: the poller watches for reading while the connection is up, and
  * for writing exactly while the socket has refused bytes that stand in the
- * queue. */
+ * queue.  A connection that the poller cannot watch so is over: it would sleep
+ * through what comes, or never sleep. */
 #include <string.h>
 
 #include "io_thread/client.h"
@@ -11,12 +12,18 @@
 void kp__stream_watch(struct node *n, uint32_t want)
 {
     struct network_client *c = n->client;
+    int sys_errno;
 
     if (n->watched == want)
         return;
-    if (c->env.poller->change(c->poller, n->transport, c->env.transport, want,
-                              n) == 0)
+    sys_errno = c->env.poller->change(c->poller, n->transport, c->env.transport,
+                                      want, n);
+    if (sys_errno == 0) {
         n->watched = want;
+        return;
+    }
+    n->write_errno = sys_errno;
+    kp__connection_doom(n, DOOM_BROKEN);
 }
 
 void kp__stream_wake(struct node *n)

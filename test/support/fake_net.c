@@ -60,6 +60,7 @@ struct fake_net {
     char attempts[ATTEMPTS_MAX][ADDRESS_TEXT_SIZE];
     int64_t attempt_ns[ATTEMPTS_MAX];
     size_t attempt_count, lookups;
+    int failing_changes;
     struct transport_ops transport;
     struct poller_ops poller;
     struct resolver_ops resolver;
@@ -336,13 +337,21 @@ static int p_add(struct poller *p, struct transport *t,
 static int p_change(struct poller *p, struct transport *t,
                     const struct transport_ops *ops, uint32_t want, void *owner)
 {
-    (void)p;
     (void)ops;
     if (!t->conn->watched)
         abort();
+    if (p->net->failing_changes > 0) {
+        p->net->failing_changes--;
+        return ENOMEM;
+    }
     t->conn->want = want;
     t->conn->owner = owner;
     return 0;
+}
+
+void fake_net_fail_changes(struct fake_net *net, int times)
+{
+    net->failing_changes = times;
 }
 
 static void p_remove(struct poller *p, struct transport *t,

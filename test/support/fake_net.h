@@ -72,6 +72,8 @@ void fake_conn_reset(struct fake_conn *c); /* RST after what was sent */
  * no limit. */
 void fake_conn_limit_writes(struct fake_conn *c, size_t step, size_t room);
 void fake_conn_limit_reads(struct fake_conn *c, size_t step);
+/* So many times the poller cannot change what it watches: ENOMEM. */
+void fake_net_fail_changes(struct fake_net *net, int times);
 /* From now on a write fails with EPIPE, although reading goes on. */
 void fake_conn_break_writes(struct fake_conn *c);
 

@@ -603,6 +603,39 @@ START_TEST(answer_before_the_end_counts)
 }
 END_TEST
 
+/* It would not be told when to go on, or be told without end. */
+START_TEST(a_connection_that_cannot_be_watched_is_over)
+{
+    struct rig r;
+    struct node *n;
+    struct probe p;
+
+    memset(&p, 0, sizeof p);
+    rig_init(&r, "10.0.0.1:9092");
+    if (_i == 0) { /* when it comes up */
+        n = rig_bootstrap_node(&r, 0);
+        fake_net_listen(r.net, "10.0.0.1", 9092, FAKE_ACCEPTS);
+        fake_net_fail_changes(r.net, 1);
+        kp__client_connect(r.client, n, fake_net_now_ns(r.net));
+    } else { /* when the socket is full */
+        n = rig_connect(&r, "10.0.0.1", 9092);
+        fake_conn_limit_writes(conn(&r), SIZE_MAX, 1);
+        fake_net_fail_changes(r.net, 1);
+        probe_send(&p, &r, n);
+    }
+    rig_turn(&r);
+    rig_turn(&r);
+    ck_assert_uint_eq(r.down, 1);
+    ck_assert_int_eq(r.down_err, KP_EDISCONNECT);
+    ck_assert_uint_eq(p.ends, (unsigned)_i);
+    ck_assert_uint_eq(fake_net_open_count(r.net), 0);
+    rig_run(&r, 2 * KP_NS_PER_SEC);
+    (void)rig_connect(&r, "10.0.0.1", 9092);
+    probe_fini(&p);
+    rig_fini(&r);
+}
+END_TEST
+
 /* N1 */
 START_TEST(n1_a_late_answer_ends_the_connection_and_all_on_it)
 {
@@ -1627,6 +1660,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, a_request_without_an_answer_ends_when_it_is_written);
     tcase_add_test(t, cut_at_every_byte_tells_sent_from_unsent);
     tcase_add_loop_test(t, answer_before_the_end_counts, 0, 2);
+    tcase_add_loop_test(t, a_connection_that_cannot_be_watched_is_over, 0, 2);
     tcase_add_test(t, n1_a_late_answer_ends_the_connection_and_all_on_it);
     tcase_add_test(t, an_answer_that_is_there_beats_the_deadline);
     tcase_add_test(t, bytes_that_trickle_do_not_put_the_deadline_off);
