@@ -121,14 +121,19 @@ fuzz_src := $(filter-out %_test.c test/fuzz/engine.c,$(call find,test/fuzz/*.c))
 fuzz_engine := $(call find,test/fuzz/engine.c)
 fuzz_targets := $(shell sed -n 's/^FUZZ_TARGET.\([a-z_]*\),.*/\1/p' \
     $(srcdir)/test/fuzz/targets.def 2>/dev/null)
+failcalls_src := $(filter-out %_test.c,$(call find,test/failcalls/*.c))
+# What is called in place of these is in test/failcalls.
+failcalls_wraps := -Wl,--wrap=syscall $(shell sed -n \
+    's/^CALL.\([a-z_0-9]*\),.*/-Wl,--wrap=\1/p' \
+    $(srcdir)/test/failcalls/calls.def)
 example_src := $(call find,docs/examples/*.c)
 tool_src := $(call find,docs/tools/*.c)
 # Programs of several files: the main one here, the others in folders below.
 perf_src := $(call find,perf/*.c)
 perf_part_src := $(filter-out perf/peers/%,$(call find,perf/*/*.c))
 all_src := $(lib_src) $(broker_src) $(broker_main) $(support_src) $(test_src) \
-    $(fuzz_src) $(fuzz_engine) $(sim_src) $(sim_main) $(example_src) \
-    $(tool_src) $(perf_src) $(perf_part_src)
+    $(fuzz_src) $(fuzz_engine) $(failcalls_src) $(sim_src) $(sim_main) \
+    $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
 
 tests := $(test_src:.c=)
 examples := $(example_src:.c=)
@@ -147,12 +152,13 @@ build/$(1)/libbroker.a: $(broker_src:%.c=build/$(1)/%.o)
 build/$(1)/libsupport.a: $(support_src:%.c=build/$(1)/%.o)
 build/$(1)/libfuzz.a: $(fuzz_src:%.c=build/$(1)/%.o)
 build/$(1)/libsim.a: $(sim_src:%.c=build/$(1)/%.o)
+build/$(1)/libfailcalls.a: $(failcalls_src:%.c=build/$(1)/%.o)
 build/$(1)/perf/parts.a: $(perf_part_src:%.c=build/$(1)/%.o)
 build/$(1)/%.a: build/$(1)/sources
 	$$(archive)
 
-$(patsubst %.c,build/$(1)/%,$(filter-out test/fuzz/%,$(test_src))): \
-    build/$(1)/%: build/$(1)/%.o \
+$(patsubst %.c,build/$(1)/%,$(filter-out test/fuzz/% test/failcalls/%,\
+    $(test_src))): build/$(1)/%: build/$(1)/%.o \
     build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
 	$$(call link,$(1),$(CHECK_LIBS))
 $(patsubst %.c,build/$(1)/%,$(filter test/fuzz/%,$(test_src))): \
@@ -162,6 +168,10 @@ $(patsubst %.c,build/$(1)/%,$(filter test/fuzz/%,$(test_src))): \
 build/$(1)/test/sim/run: build/$(1)/test/sim/run.o build/$(1)/libsim.a \
     build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
 	$$(call link,$(1),$(CHECK_LIBS))
+$(patsubst %.c,build/$(1)/%,$(filter test/failcalls/%,$(test_src))): \
+    build/$(1)/%: build/$(1)/%.o build/$(1)/libfailcalls.a \
+    build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
+	$$(call link,$(1),$$(failcalls_wraps) $(CHECK_LIBS))
 $(perf_src:%.c=build/$(1)/%): build/$(1)/%: build/$(1)/%.o \
     build/$(1)/perf/parts.a build/$(1)/libkp.a
 	$$(call link,$(1),-lm)
@@ -361,6 +371,14 @@ check-fuzz: $(fuzzers)
 sim: build/debug/test/sim/run
 	@mkdir -p test/sim
 	@ln -f $< test/sim/run
+
+# Every way of every system call, in each kind of life; `make check` has a short
+# version of it.  One process a case, as each starts a broker.
+.PHONY: check-failcalls
+check-failcalls: build/asan/test/failcalls/failcalls_test \
+    build/asan/test/failmalloc/world_test
+	@ASAN_OPTIONS='detect_stack_use_after_return=1' KP_FAILCALLS=long \
+	    RUN_TIMEOUT=900 $(support)/run $^
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without
 # the folder.

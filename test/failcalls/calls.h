@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* calls.h - system calls that fail when a test wants them to.
+ *
+ * The linker sends every call of a function in calls.def through here.  While
+ * armed, calls are counted, over all threads, and one of them fails. */
+#ifndef KP_TEST_FAILCALLS_CALLS_H
+#define KP_TEST_FAILCALLS_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum call_group { CALLS, CLOCKS, CALL_GROUPS };
+
+/* Count from 0, and let call number `nth` (from 1; 0: none) of the group fail
+ * in its way number `way` (modulo how many it has). */
+void calls_arm(enum call_group group, unsigned long nth, unsigned way);
+void calls_disarm(void);
+/* Since calls_arm. */
+unsigned long calls_counted(enum call_group group);
+
+/* What failed since calls_arm; name NULL: nothing did. */
+struct failed_call {
+    const char *name;
+    int how;       /* as in calls.def; texts by calls_how */
+    unsigned ways; /* that this call has */
+};
+struct failed_call calls_failed(void);
+const char *calls_how(int how);
+
+/* Descriptors closed that were not open, since calls_arm. */
+unsigned calls_closed_twice(void);
+/* The clock, whatever was armed. */
+int64_t calls_now_ms(void);
+
+#endif
