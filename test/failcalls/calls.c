@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -22,9 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef HAVE_EPOLL
-#include <sys/epoll.h>
-#endif
 #ifdef HAVE_FUTEX
 #include <linux/futex.h>
 #endif
@@ -170,16 +169,12 @@ PLAIN(int, getpeername, (fd, to, size), int fd, struct sockaddr *to,
       socklen_t *size)
 PLAIN(int, getsockname, (fd, to, size), int fd, struct sockaddr *to,
       socklen_t *size)
-#ifdef HAVE_EPOLL
 PLAIN(int, epoll_create1, (flags), int flags)
 PLAIN(int, epoll_ctl, (fd, op, to, event), int fd, int op, int to,
       struct epoll_event *event)
 PLAIN(int, epoll_wait, (fd, out, max, ms), int fd, struct epoll_event *out,
       int max, int ms)
-#endif
-#ifdef HAVE_EVENTFD
 PLAIN(int, eventfd, (count, flags), unsigned count, int flags)
-#endif
 PLAIN(int, poll, (fds, count, ms), struct pollfd *fds, nfds_t count, int ms)
 PLAIN(int, pipe2, (fds, flags), int fds[2], int flags)
 PLAIN(int, madvise, (at, size, advice), void *at, size_t size, int advice)
