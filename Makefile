@@ -14,7 +14,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-variants := plain debug asan ubsan tsan fuzz
+variants := plain debug asan ubsan tsan fuzz schedules
 goals := $(or $(MAKECMDGOALS),all)
 
 # -- What needs no configuration ------------------------------------------
@@ -99,6 +99,8 @@ FUZZ_CC := clang
 flags_fuzz := $(flags_debug) -O1 -g -fno-omit-frame-pointer \
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 build/fuzz/%: CC = $(FUZZ_CC)
+# Every atomic operation and lock is a point for the schedule explorer.
+flags_schedules := $(flags_debug) -include test/schedules/shim.h
 
 # -- Sources --------------------------------------------------------------
 # LIB_DIRS narrows the library to some folders, SKIP leaves files out, and
@@ -126,6 +128,9 @@ failcalls_src := $(filter-out %_test.c,$(call find,test/failcalls/*.c))
 failcalls_wraps := -Wl,--wrap=syscall $(shell sed -n \
     's/^CALL.\([a-z_0-9]*\),.*/-Wl,--wrap=\1/p' \
     $(srcdir)/test/failcalls/calls.def)
+# One program: the schedule explorer, and the library's files that it explores.
+sched_src := $(call find,test/schedules/*.c test/schedules/*/*.c)
+explored_src := $(filter lib/shared/% lib/api/%,$(lib_src))
 example_src := $(call find,docs/examples/*.c)
 tool_src := $(call find,docs/tools/*.c)
 # Programs of several files: the main one here, the others in folders below.
@@ -133,7 +138,7 @@ perf_src := $(call find,perf/*.c)
 perf_part_src := $(filter-out perf/peers/%,$(call find,perf/*/*.c))
 all_src := $(lib_src) $(broker_src) $(broker_main) $(support_src) $(test_src) \
     $(fuzz_src) $(fuzz_engine) $(failcalls_src) $(sim_src) $(sim_main) \
-    $(example_src) $(tool_src) $(perf_src) $(perf_part_src)
+    $(example_src) $(tool_src) $(perf_src) $(perf_part_src) $(sched_src)
 
 tests := $(test_src:.c=)
 examples := $(example_src:.c=)
@@ -316,9 +321,10 @@ check-install:
 	@CC='$(CC)' $(support)/install '$(CURDIR)/build/installed' \
 	    '$(CURDIR)/build/again/usr'
 
-check: $(tests:%=build/debug/%) lib $(tools) $(call programs,plain)
+explorer := build/schedules/explore
+check: $(tests:%=build/debug/%) $(explorer) lib $(tools) $(call programs,plain)
 	@$(call test_env,plain) $(support)/run $(lints) $(scripts) \
-	    $(tests:%=build/debug/%)
+	    $(tests:%=build/debug/%) $(explorer)
 
 # Sanitizers: the same programs and scripts.  A process for each case would be in
 # TSAN's way, and cost most of the time under ASAN and valgrind.
@@ -379,6 +385,16 @@ check-failcalls: build/asan/test/failcalls/failcalls_test \
     build/asan/test/failmalloc/world_test
 	@ASAN_OPTIONS='detect_stack_use_after_return=1' KP_FAILCALLS=long \
 	    RUN_TIMEOUT=900 $(support)/run $^
+
+# The schedule explorer.  What the explored files call besides stands in the
+# debug build; SCHEDULES= are its options.
+$(explorer): $(sched_src:%.c=build/schedules/%.o) \
+    $(explored_src:%.c=build/schedules/%.o) build/debug/libkp.a \
+    build/debug/libsupport.a
+	$(call link,schedules)
+.PHONY: check-schedules
+check-schedules: $(explorer)
+	@$< $(SCHEDULES)
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without
 # the folder.
