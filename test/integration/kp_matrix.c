@@ -22,12 +22,12 @@ static const char *const codecs[] = {"none", "gzip", "snappy", "lz4", "zstd"};
 static const char *const rules[] = {
     [RULE_EXPLICIT] = "explicit", [RULE_KEYED] = "keyed",
     [RULE_STICKY] = "sticky",     [RULE_ROUND_ROBIN] = "round robin",
-    [RULE_CUSTOM] = "custom",
+    [RULE_CUSTOM] = "custom",     [RULE_RACK] = "rack",
 };
 
 #define ACKS_COUNT 3
 #define CODEC_COUNT 5
-#define RULE_COUNT (RULE_CUSTOM - RULE_EXPLICIT + 1)
+#define RULE_COUNT (RULE_RACK - RULE_EXPLICIT + 1)
 #define LANE_COUNT (ACKS_COUNT * CODEC_COUNT * RULE_COUNT * FORM_COUNT)
 
 struct matrix {
@@ -63,7 +63,11 @@ static void set_rule(kp_config *config, enum partition_rule rule)
     else if (rule == RULE_ROUND_ROBIN)
         set(config, "partitioner.class",
             "org.apache.kafka.clients.producer.RoundRobinPartitioner");
-    else if (rule == RULE_CUSTOM)
+    else if (rule == RULE_RACK) {
+        set(config, "partitioner.ignore.keys", "true");
+        set(config, "partitioner.rack.aware", "true");
+        set(config, "client.rack", "rack-1");
+    } else if (rule == RULE_CUSTOM)
         kp_config_set_partitioner(config, choose, NULL);
 }
 
@@ -155,6 +159,7 @@ static bool run_all(struct matrix *m)
             ok = run_producer(m, a, c, RULE_STICKY) && ok;
             ok = run_producer(m, a, c, RULE_ROUND_ROBIN) && ok;
             ok = run_producer(m, a, c, RULE_CUSTOM) && ok;
+            ok = run_producer(m, a, c, RULE_RACK) && ok;
         }
     return ok && m->next_lane == LANE_COUNT;
 }

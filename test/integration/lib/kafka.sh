@@ -60,6 +60,7 @@ node_write() {
     {
         common_properties "$5" "$6"
         echo "node.id=$1"
+        echo "broker.rack=rack-$1"
         echo "process.roles=$2"
         echo "controller.quorum.bootstrap.servers=$3"
         echo "listeners=$4"

@@ -6,22 +6,49 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[FORM_COUNT] = {
-    [FORM_TEXT] = "text",       [FORM_NO_KEY] = "no-key",
-    [FORM_HEADERS] = "headers", [FORM_ODD_HEADERS] = "odd-headers",
-    [FORM_BINARY] = "binary",   [FORM_TOMBSTONE] = "tombstone",
-    [FORM_EMPTY] = "empty",     [FORM_ALL_NULL] = "all-null",
+enum header_kind { HEADERS_NONE, HEADERS_PLAIN, HEADERS_ODD };
+
+/* Key and value as the form without headers has them. */
+static const struct {
+    const char *name;
+    enum form body;
+    enum header_kind headers;
+} forms[FORM_COUNT] = {
+    [FORM_TEXT] = {"text", FORM_TEXT, HEADERS_NONE},
+    [FORM_NO_KEY] = {"no-key", FORM_NO_KEY, HEADERS_NONE},
+    [FORM_HEADERS] = {"headers", FORM_TEXT, HEADERS_PLAIN},
+    [FORM_ODD_HEADERS] = {"odd-headers", FORM_TEXT, HEADERS_ODD},
+    [FORM_BINARY] = {"binary", FORM_BINARY, HEADERS_NONE},
+    [FORM_TOMBSTONE] = {"tombstone", FORM_TOMBSTONE, HEADERS_NONE},
+    [FORM_EMPTY] = {"empty", FORM_EMPTY, HEADERS_NONE},
+    [FORM_ALL_NULL] = {"all-null", FORM_ALL_NULL, HEADERS_NONE},
+    [FORM_NO_KEY_HEADERS] = {"no-key-headers", FORM_NO_KEY, HEADERS_PLAIN},
+    [FORM_NO_KEY_ODD_HEADERS] = {"no-key-odd-headers", FORM_NO_KEY,
+                                 HEADERS_ODD},
+    [FORM_BINARY_HEADERS] = {"binary-headers", FORM_BINARY, HEADERS_PLAIN},
+    [FORM_BINARY_ODD_HEADERS] = {"binary-odd-headers", FORM_BINARY,
+                                 HEADERS_ODD},
+    [FORM_TOMBSTONE_HEADERS] = {"tombstone-headers", FORM_TOMBSTONE,
+                                HEADERS_PLAIN},
+    [FORM_TOMBSTONE_ODD_HEADERS] = {"tombstone-odd-headers", FORM_TOMBSTONE,
+                                    HEADERS_ODD},
+    [FORM_EMPTY_HEADERS] = {"empty-headers", FORM_EMPTY, HEADERS_PLAIN},
+    [FORM_EMPTY_ODD_HEADERS] = {"empty-odd-headers", FORM_EMPTY, HEADERS_ODD},
+    [FORM_ALL_NULL_HEADERS] = {"all-null-headers", FORM_ALL_NULL,
+                               HEADERS_PLAIN},
+    [FORM_ALL_NULL_ODD_HEADERS] = {"all-null-odd-headers", FORM_ALL_NULL,
+                                   HEADERS_ODD},
 };
 
 const char *form_name(enum form form)
 {
-    return names[form];
+    return forms[form].name;
 }
 
 enum form form_of(const char *name)
 {
     int f = 0;
-    while (f < FORM_COUNT && strcmp(names[f], name) != 0)
+    while (f < FORM_COUNT && strcmp(forms[f].name, name) != 0)
         f++;
     return (enum form)f;
 }
@@ -58,7 +85,7 @@ static kp_bytes make_value(struct content *c, uint32_t seq)
     size_t named = (size_t)n;
     if (c->value_size <= named)
         return bytes(c->value, named);
-    if (c->form == FORM_BINARY)
+    if (forms[c->form].body == FORM_BINARY)
         fill_binary(c->value + named, c->value_size - named, seq);
     else
         fill_text(c->value + named, c->value_size - named, seq);
@@ -67,12 +94,12 @@ static kp_bytes make_value(struct content *c, uint32_t seq)
 
 static kp_bytes make_key(struct content *c, uint32_t seq)
 {
-    bool repeats = c->key_count != 0 && c->form != FORM_TOMBSTONE;
+    bool repeats = c->key_count != 0 && forms[c->form].body != FORM_TOMBSTONE;
     uint32_t number = repeats ? seq % c->key_count : seq;
     int n = snprintf(c->key, sizeof c->key, "%s:%u:%u", c->run,
                      (unsigned)c->lane, (unsigned)number);
     size_t size = (size_t)n;
-    if (c->form == FORM_BINARY) {
+    if (forms[c->form].body == FORM_BINARY) {
         /* All tail lengths of murmur2, and bytes past 127. */
         size = 1 + number % 16;
         fill_binary((unsigned char *)c->key, size, number);
@@ -83,12 +110,13 @@ static kp_bytes make_key(struct content *c, uint32_t seq)
 static void make_headers(struct content *c, kp_record *r)
 {
     static const unsigned char binary[] = {0, 1, 0x7f, 0x80, 0xff, '=', ','};
-    if (c->form == FORM_HEADERS) {
+    enum header_kind kind = forms[c->form].headers;
+    if (kind == HEADERS_PLAIN) {
         c->headers[0] = (kp_header){kp_str("trace"), kp_str("a1b2")};
         c->headers[1] = (kp_header){kp_str("source"), kp_str("shop")};
         c->headers[2] = (kp_header){kp_str("trace"), kp_str("c3")};
         r->header_count = 3;
-    } else if (c->form == FORM_ODD_HEADERS) {
+    } else if (kind == HEADERS_ODD) {
         c->headers[0] = (kp_header){kp_str("null"), bytes(NULL, 0)};
         c->headers[1] = (kp_header){kp_str("empty"), bytes("", 0)};
         c->headers[2] =
@@ -101,7 +129,7 @@ static void make_headers(struct content *c, kp_record *r)
 
 static void make_body(struct content *c, uint32_t seq, kp_record *r)
 {
-    switch (c->form) {
+    switch (forms[c->form].body) {
     case FORM_EMPTY:
         r->key = bytes("", 0);
         r->value = bytes("", 0);
@@ -122,7 +150,8 @@ static void make_body(struct content *c, uint32_t seq, kp_record *r)
 
 static bool needs_stamp(const struct content *c, uint32_t seq)
 {
-    if (c->form == FORM_EMPTY || c->form == FORM_ALL_NULL)
+    enum form body = forms[c->form].body;
+    if (body == FORM_EMPTY || body == FORM_ALL_NULL)
         return true;
     return c->stamp_odd && (seq & 1) != 0;
 }

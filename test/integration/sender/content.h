@@ -20,6 +20,17 @@ enum form {
     FORM_TOMBSTONE,   /* key, null value */
     FORM_EMPTY,       /* key and value of no bytes */
     FORM_ALL_NULL,    /* null key, null value */
+    /* the others with each kind of headers */
+    FORM_NO_KEY_HEADERS,
+    FORM_NO_KEY_ODD_HEADERS,
+    FORM_BINARY_HEADERS,
+    FORM_BINARY_ODD_HEADERS,
+    FORM_TOMBSTONE_HEADERS,
+    FORM_TOMBSTONE_ODD_HEADERS,
+    FORM_EMPTY_HEADERS,
+    FORM_EMPTY_ODD_HEADERS,
+    FORM_ALL_NULL_HEADERS,
+    FORM_ALL_NULL_ODD_HEADERS,
     FORM_COUNT
 };
 

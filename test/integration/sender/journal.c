@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/integration/sender/clock.h"
+
 static size_t whole_size(uint32_t lane_count, uint32_t lane_capacity)
 {
     return sizeof(struct journal_head) + lane_count * sizeof(struct lane) +
@@ -44,6 +46,8 @@ bool journal_create(struct journal *j, const char *path, uint32_t lane_count,
     j->head->magic = JOURNAL_MAGIC;
     j->head->lane_count = lane_count;
     j->head->lane_capacity = lane_capacity;
+    j->head->stamp_base_ms =
+        wall_ms() - (int64_t)lane_count * (int64_t)lane_capacity;
     find_entries(j);
     return true;
 }

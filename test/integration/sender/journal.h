@@ -19,7 +19,8 @@ enum partition_rule {
     RULE_KEYED,       /* where Java puts the key; any, if there is none */
     RULE_STICKY,      /* long runs on one partition */
     RULE_ROUND_ROBIN, /* each partition as often as any other */
-    RULE_CUSTOM       /* as RULE_EXPLICIT, but a function of ours chose it */
+    RULE_CUSTOM,      /* as RULE_EXPLICIT, but a function of ours chose it */
+    RULE_RACK         /* as RULE_STICKY, among leaders in our rack */
 };
 
 struct journal_head {
@@ -28,6 +29,9 @@ struct journal_head {
     uint32_t lane_capacity;
     int64_t delivery_timeout_ns;
     int64_t max_block_ns; /* of the sends; 0 with KP_NOWAIT */
+    /* the first timestamp that records ask for: all of them lie in the past, for
+     * brokers refuse future ones, and no two lanes share any */
+    int64_t stamp_base_ms;
 };
 
 struct lane {

@@ -126,9 +126,7 @@ static struct content lane_content(const struct load_lane *lane)
     c.lane = lane->lane;
     c.lane_capacity = h->lane_capacity;
     c.stamp_odd = l->stamp_odd;
-    /* All timestamps lie in the past: brokers refuse future ones. */
-    c.stamp_base_ms =
-        wall_ms() - (int64_t)h->lane_count * (int64_t)h->lane_capacity;
+    c.stamp_base_ms = h->stamp_base_ms;
     return c;
 }
 

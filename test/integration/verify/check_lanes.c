@@ -49,7 +49,7 @@ static void check_run(struct run *r, int32_t rule)
 {
     const struct lane *lane = r->first->lane;
     look(r);
-    if (lane->rule != rule)
+    if (lane->rule != rule && !(rule == RULE_STICKY && lane->rule == RULE_RACK))
         return;
     if (rule == RULE_ROUND_ROBIN)
         check_even(r);
