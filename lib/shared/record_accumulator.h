@@ -40,9 +40,9 @@ struct record_accumulator {
     _Atomic uint32_t taking;
     _Atomic int32_t fatal_err;
     _Atomic(struct partition_queue *) drain_head;
+    struct backlog backlog; /* what is sealed and waits for a connection */
     /* under its own lock */
     struct claims claims;
-    struct backlog backlog; /* what is sealed and waits for a connection */
 };
 
 void kp__accumulator_init(struct record_accumulator *a,
