@@ -261,6 +261,8 @@ void kp__expire_due(struct io_thread *io)
         int64_t next_ns;
 
         kp__heap_remove(&io->deadlines, n);
+        kp__queue_note_age(sp->queue,
+                           io->now_ns - io->p->accumulator.open_max_ns);
         fail_where_they_stand(io, sp, io->now_ns, KP_ETIMEDOUT);
         next_ns = earliest_deadline(sp);
         if (next_ns != KP_NEVER)

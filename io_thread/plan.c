@@ -111,7 +111,7 @@ static void watch_deadline(struct io_thread *io, struct sender_partition *sp,
                            int64_t deadline_ns)
 {
     /* A timer that is early finds nothing and is set again: so it is not moved
-     * each time a head leaves. */
+     * each time a head leaves or another batch is opened. */
     if (!sp->deadline.in_heap || deadline_ns < sp->deadline.at_ns)
         kp__heap_set(&io->deadlines, &sp->deadline, deadline_ns);
 }
@@ -161,6 +161,9 @@ static void plan_look(struct io_thread *io, struct sender_partition *sp,
     case QUEUE_OK:
         backlog = v.batch_count + sp->on_wire;
         watch_deadline(io, sp, v.head_deadline_ns);
+        if (v.open_created_ns != KP_NEVER)
+            watch_deadline(io, sp, kp__ns_add(v.open_created_ns,
+                                              io->p->accumulator.open_max_ns));
         note_active(io, sp, true);
         plan_head(io, sp, &v);
         break;

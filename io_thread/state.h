@@ -53,7 +53,8 @@ struct sender_partition {
     enum standing standing;
     struct list_node link;          /* of the list that `standing` names */
     struct heap_node timer;         /* lingering or backing off */
-    struct heap_node deadline;      /* not later than the earliest deadline */
+    struct heap_node deadline;      /* not later than the earliest deadline, or
+                                       than the open batch becomes old */
     struct list_node active_link;   /* io->active while anything is unreported */
     struct list order;              /* batch.order_link: unreported, by ordinal */
     struct list_node report_link;   /* io->to_report */

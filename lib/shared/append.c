@@ -103,8 +103,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
         b == NULL || length == 0 || r->header_count != 0)
         return 0;
     if (most > (size_t)(q->limit - q->at) ||
-        b->raw_size + most > q->raw_limit || kp__append_too_old(a, now, b) ||
-        past_linger(a, now, q))
+        b->raw_size + most > q->raw_limit || past_linger(a, now, q))
         return 0;
     if (r->on_delivery != NULL || b->slots != NULL) {
         if (!kp__batch_has_slot_room(b))
@@ -128,11 +127,10 @@ static inline void read_time(const struct record_accumulator *a,
 {
     const struct clock *c = a->clock;
 
-    now->by_coarse = x->timestamp_ms >= 0;
-    now->timestamp_ms = now->by_coarse ? x->timestamp_ms : c->wall_ms(c->arg);
-    now->coarse_ns = 0;
-    if (now->by_coarse || a->compresses)
-        now->coarse_ns = c->mono_coarse_ns(c->arg);
+    /* The wall clock stamps and decides nothing: it may jump. */
+    now->timestamp_ms =
+        x->timestamp_ms >= 0 ? x->timestamp_ms : c->wall_ms(c->arg);
+    now->coarse_ns = a->compresses ? c->mono_coarse_ns(c->arg) : 0;
 }
 
 kp_err kp__append_try(struct record_accumulator *a, struct append *x)

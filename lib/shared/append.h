@@ -8,19 +8,8 @@
 /* The time of an append, as far as it was read. */
 struct append_now {
     int64_t timestamp_ms; /* of the record */
-    int64_t coarse_ns;    /* read if by_coarse, or with a codec */
-    bool by_coarse;       /* the timestamp is the caller's: it tells no age */
+    int64_t coarse_ns;    /* with a codec; else 0 */
 };
-
-/* An open batch older than a quarter of delivery.timeout.ms takes no more. */
-static inline bool kp__append_too_old(const struct record_accumulator *a,
-                                      const struct append_now *now,
-                                      const struct batch *b)
-{
-    if (!now->by_coarse)
-        return now->timestamp_ms - b->opened_wall_ms >= a->open_max_ms;
-    return now->coarse_ns - b->created_ns >= a->open_max_ns;
-}
 
 /* Go on with q, which is locked (NULL: x has waited for memory), to the end
  * that kp__append_try promises. */

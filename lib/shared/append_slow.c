@@ -36,7 +36,7 @@ struct attempt {
     bool used_data; /* ... and its first chunk of data is in use */
     bool opened;    /* a batch was opened here */
     struct pool_grant grant;
-    int64_t now_ns, wall_ms; /* of the grant */
+    int64_t now_ns; /* of the grant */
     struct batch *sealed[2]; /* and claimed: to be compressed */
     unsigned sealed_count;
     bool left_sealed; /* one that the I/O thread is to compress */
@@ -89,8 +89,7 @@ static unsigned what_lacks(struct attempt *t)
     if (KP_UNLIKELY(b == NULL))
         return LACKS_BATCH;
     measure(t, b);
-    if (KP_UNLIKELY(b->raw_size + t->size > q->raw_limit ||
-                    kp__append_too_old(t->a, &t->now, b)) &&
+    if (KP_UNLIKELY(b->raw_size + t->size > q->raw_limit || q->open_is_old) &&
         b->record_count > 0)
         return LACKS_BATCH;
     if (t->r->queue != NULL && !has_post_room(b, t->r->queue))
@@ -197,7 +196,6 @@ static void open_batch(struct attempt *t)
     b->chunks->next = NULL;
     t->used_data = true;
     b->created_ns = t->now_ns;
-    b->opened_wall_ms = t->wall_ms;
     b->base_timestamp_ms = b->max_timestamp_ms = t->now.timestamp_ms;
     b->base_sequence = -1;
     /* relaxed: published with the queue's lock */
@@ -407,10 +405,9 @@ static kp_err answered(struct attempt *t, enum pool_answer answer)
     case POOL_GRANTED:
         t->granted = true;
         /* Read after the wait and before the lock. */
-        t->wall_ms = t->a->clock->wall_ms(t->a->clock->arg);
         t->now_ns = t->now.coarse_ns = kp__now_ns(t->a->clock);
-        if (!t->now.by_coarse)
-            t->now.timestamp_ms = t->wall_ms;
+        if (x->timestamp_ms < 0)
+            t->now.timestamp_ms = t->a->clock->wall_ms(t->a->clock->arg);
         return KP_OK;
     case POOL_WAIT:
         kp__backlog_pressed(&t->a->backlog);

@@ -96,7 +96,6 @@ struct batch {
     struct chunk *slots, *last_slots;
     uint32_t slots_from;   /* record index of the first slot */
     uint32_t future_refs;  /* futures taken, plain, until sealed */
-    int64_t opened_wall_ms; /* coarse: so that an append can tell its age */
     bool disowned;         /* the queue may be gone: see kp__batch_disown */
     uint32_t unwatched;    /* records without future, callback or queue */
     bool future_and_callback; /* of one record: the callback comes first */

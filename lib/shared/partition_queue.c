@@ -73,6 +73,7 @@ void kp__queue_open_locked(struct partition_queue *q, struct batch *b)
     q->at = b->last_chunk->data;
     q->limit = q->at + b->last_chunk->capacity;
     q->expedite = false;
+    q->open_is_old = false;
 }
 
 /* Into `sealed` by ordinal: nearly always at the end. */
@@ -241,6 +242,9 @@ static void view_of(const struct partition_queue *q, const struct batch *b,
     out->stamped = b->base_sequence >= 0;
     out->head_created_ns = b->created_ns;
     out->head_deadline_ns = b->deadline_ns;
+    out->open_created_ns = q->open != NULL && !q->open_is_old
+                               ? q->open->created_ns
+                               : KP_NEVER;
     out->head_wire_size = b->place >= PLACE_READY ? b->ready_size : b->raw_size;
     out->head_ordinal = b->ordinal;
     out->batch_count = q->batch_count;
@@ -373,6 +377,16 @@ bool kp__queue_visit(struct partition_queue *q, bool seal,
     any_sealed = !kp__list_empty(&q->sealed);
     kp__mutex_unlock(&q->lock);
     return any_sealed;
+}
+
+void kp__queue_note_age(struct partition_queue *q, int64_t before_ns)
+{
+    kp__mutex_lock(&q->lock);
+    if (q->open != NULL && q->open->created_ns <= before_ns) {
+        q->open_is_old = true;
+        q->limit = q->at; /* so that the usual append looks no further */
+    }
+    kp__mutex_unlock(&q->lock);
 }
 
 #define RAW_CAP_MIN 512

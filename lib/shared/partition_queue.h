@@ -32,6 +32,7 @@ struct partition_queue {
     float ratio;             /* raw to compressed size lately seen, at least 1 */
     bool outgrew_small;      /* the last batch did: the next begins with a block */
     bool expedite;           /* flush, close or pressure: do not linger */
+    bool open_is_old;        /* the open batch takes no more records */
     int64_t last_created_ns; /* so that creation follows the ordinals */
     struct list sealed;      /* those of `batches` that are SEALED, by ordinal */
 
@@ -87,6 +88,8 @@ struct queue_view {
     bool retry;            /* the head has been sent before */
     bool stamped;          /* the head has a base_sequence (>= 0) */
     int64_t head_created_ns, head_deadline_ns; /* earliest in the queue */
+    int64_t open_created_ns; /* of the open batch; KP_NEVER: none that still
+                                takes records */
     size_t head_wire_size; /* READY: exact; else an estimate of the largest */
     uint64_t head_ordinal;
     uint32_t batch_count;
@@ -127,6 +130,10 @@ void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
  * Returns whether any batch is SEALED. */
 bool kp__queue_visit(struct partition_queue *q, bool seal,
                      void (*fn)(void *arg, struct batch *b), void *arg);
+/* An open batch of before_ns or earlier takes no more records, as they would have
+ * too little of delivery.timeout.ms left; it goes on lingering.  Appends need
+ * not know its age: they find it full.  Waits for the lock. */
+void kp__queue_note_age(struct partition_queue *q, int64_t before_ns);
 /* A batch of raw_size was refused as too large: fill the next ones less.  Also
  * forgets the compression ratio, as Java does. */
 void kp__queue_refused(struct partition_queue *q, size_t raw_size);

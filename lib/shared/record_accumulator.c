@@ -39,7 +39,6 @@ void kp__accumulator_init(struct record_accumulator *a,
     a->linger_ns = s->linger_ns;
     a->delivery_timeout_ns = s->delivery_timeout_ns;
     a->open_max_ns = s->delivery_timeout_ns / 4;
-    a->open_max_ms = a->open_max_ns / KP_NS_PER_MS;
     a->compresses = s->codec != CODEC_NONE;
     kp__backlog_init(&a->backlog, clock, s->batch_size);
     atomic_init(&a->taking, TAKING_RECORDS);

@@ -34,7 +34,7 @@ struct record_accumulator {
     size_t raw_max; /* the largest raw batch that can be compressed or split */
     size_t batch_size, max_request_size; /* of settings, for the hot path: */
     int64_t linger_ns, delivery_timeout_ns;
-    int64_t open_max_ns, open_max_ms; /* how long a batch may be open */
+    int64_t open_max_ns; /* how long a batch takes records */
     bool compresses;
     /* atomic */
     _Atomic uint32_t taking;
