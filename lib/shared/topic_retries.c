@@ -3,10 +3,10 @@
  * Application threads register, the I/O thread signals; the table's lock.
  *
  * A KP_NOWAIT send that is refused because its topic (or partition) is not
- * known leaves its queue here, then asks for the news, and then looks once more:
- * so either it sees them or they find it.  That nobody asks for a name any more,
- * and that the producer closes, are news too.  A queue hears of any topic's news: that costs a
- * try, no more. */
+ * known leaves its queue here, then asks for the news, and then looks once
+ * more: so either it sees them or they find it.  That nobody asks for a name
+ * any more, and that the producer closes, are news too.  A queue hears of any
+ * topic's news: that costs a try, no more. */
 #include "lib/shared/topics_table.h"
 
 #include "lib/base/mem.h"

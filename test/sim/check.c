@@ -246,7 +246,8 @@ static void check_topic_line(struct checker *c, const struct world_record *r)
     const struct send *s = &r->sending->send;
     struct topic *t;
 
-    if (sim_has(c->s, F_MEMORY) || s->step != SEND_TOPIC || s->ticket.word == NULL ||
+    if (sim_has(c->s, F_MEMORY) || s->step != SEND_TOPIC ||
+        s->ticket.word == NULL ||
         atomic_load(s->ticket.word) != s->ticket.seen)
         return;
     t = kp__topics_find(c->s->w->p->topics, r->topic, strlen(r->topic));
