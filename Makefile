@@ -14,7 +14,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-variants := plain debug asan ubsan tsan fuzz schedules
+variants := plain debug asan ubsan tsan fuzz schedules planted
 goals := $(or $(MAKECMDGOALS),all)
 
 # -- What needs no configuration ------------------------------------------
@@ -101,6 +101,8 @@ flags_fuzz := $(flags_debug) -O1 -g -fno-omit-frame-pointer \
 build/fuzz/%: CC = $(FUZZ_CC)
 # Every atomic operation and lock is a point for the schedule explorer.
 flags_schedules := $(flags_debug) -include test/schedules/shim.h
+# Faults that the simulator must find; see below, "planted".
+flags_planted := $(flags_debug) -DKP_PLANTED -include test/sim/plant.h
 
 # -- Sources --------------------------------------------------------------
 # LIB_DIRS narrows the library to some folders, SKIP leaves files out, and
@@ -188,6 +190,19 @@ build/$(1)/test/broker/kp-broker: build/$(1)/test/broker/main.o \
 	$$(call link,$(1))
 endef
 
+# Of the variant `planted` these sources of the library are changed copies, and
+# nothing of any other variant is.
+define planted_rule
+build/planted/planted/$(1): $(srcdir)/$(1) $(srcdir)/test/sim/planted \
+    $(srcdir)/test/sim/plant
+	@mkdir -p $$(@D)
+	@$(srcdir)/test/sim/plant $(1) < $$< > $$@
+build/planted/$(1:.c=.o): build/planted/planted/$(1) build/planted/flags
+	@mkdir -p $$(@D)
+	$$(quiet)$$(CC) $(KP_CFLAGS) -w $$(flags_planted) $(CPPFLAGS) $(CFLAGS) \
+	    -MMD -MP -c $$< -o $$@
+endef
+
 quiet = $(if $(V),,@echo "  CC   $@";)
 # Appended, not replaced: two folders may have files of one name.
 define archive
@@ -202,6 +217,10 @@ $(CC) $(flags_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ \
 endef
 
 $(foreach v,$(variants),$(eval $(call variant_rules,$(v))))
+ifneq ($(filter check-planted planted,$(goals)),)
+$(foreach f,$(shell $(srcdir)/test/sim/plant --files),\
+    $(eval $(call planted_rule,$(f))))
+endif
 
 # Kept, though nobody names them as a target.
 .PRECIOUS: build/%/flags build/%/sources
@@ -395,6 +414,12 @@ $(explorer): $(sched_src:%.c=build/schedules/%.o) \
 .PHONY: check-schedules
 check-schedules: $(explorer)
 	@$< $(SCHEDULES)
+
+# Does it find what it is there to find?  Each fault of test/sim/planted.
+.PHONY: planted check-planted
+planted: build/planted/test/sim/run
+check-planted: build/planted/test/sim/run
+	@$< --planted $(srcdir)/test/sim/planted
 
 # Real Kafka: the script starts and stops the brokers.  T= as above, without
 # the folder.

@@ -4,6 +4,8 @@
  *   run --seeds N --base B      N seeds drawn from B
  *   run --seed S [--trace]      one, and its story on stderr
  *   run --kept FILE             those that a file names
+ *   run --planted FILE          is each fault of the table found?
+ *   run --plant N ...           with this fault (build/planted/test/sim/run)
  *
  * A seed can be made smaller: --off FEATURE,... --steps N --faults N
  * --records N --actors N.  Whatever fails is shrunk (unless --no-shrink) and
@@ -19,7 +21,8 @@
 struct options {
     uint64_t seed, base, seeds;
     bool one, trace, shrinks;
-    const char *kept;
+    const char *kept, *planted;
+    int plant;
     struct sim_limits limits;
     uint64_t violations_max;
 };
@@ -208,6 +211,10 @@ static struct options parse(int argc, char **argv)
             o.violations_max = strtoull(argv[++i], NULL, 10);
         else if (strcmp(name, "--kept") == 0)
             o.kept = argv[++i];
+        else if (strcmp(name, "--planted") == 0)
+            o.planted = argv[++i];
+        else if (strcmp(name, "--plant") == 0)
+            o.plant = (int)strtol(argv[++i], NULL, 10);
         else if (limit_option(&o.limits, name, value))
             i++;
         else
@@ -225,7 +232,11 @@ int main(int argc, char **argv)
         (void)setenv("KP_WORLD_TRACE", "1", 1);
         o.shrinks = false;
     }
-    if (o.kept != NULL) {
+    if (!sim_plant(o.plant))
+        usage("--plant: nothing is planted in this build");
+    if (o.planted != NULL) {
+        violations = sim_planted(o.planted, o.plant);
+    } else if (o.kept != NULL) {
         violations = run_kept(&o);
     } else if (o.one) {
         violations = run_one(&o, o.seed, &o.limits);

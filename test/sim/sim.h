@@ -154,6 +154,13 @@ uint64_t sim_run_some(uint64_t base, uint64_t from, uint64_t to,
                       const struct sim_limits *limits,
                       struct sim_failure *out);
 uint64_t sim_nth(uint64_t base, uint64_t i);
+/* The planted fault that acts, 0: none.  False: this build has none. */
+bool sim_plant(int number);
+
+/* planted.c: each fault of the table must be found: by its kept seed, or by one
+ * of 20,000 others.  Prints what was found, and returns how many were not.
+ * `only`: this one; 0: all. */
+uint64_t sim_planted(const char *table, int only);
 
 /* shrink.c: the smallest limits that were found to fail with the same check. */
 struct sim_limits sim_shrink(uint64_t seed, const struct sim_limits *from,
