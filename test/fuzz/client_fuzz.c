@@ -42,7 +42,7 @@ struct run {
     struct fuzz_record records[RECORDS];
     int64_t begin_ns, turned_ns;
     unsigned turns;
-    bool over, small_memory, acks_all;
+    bool over, acks_all;
 };
 
 /* -- the producer -- */
@@ -71,6 +71,7 @@ static void set_all(struct run *r, kp_config *c, unsigned a, unsigned b)
         {"buffer.memory", "100000"},
         {"client.id", "fuzz"}};
     bool plain = (a & 1) != 0;
+    bool gzip = (a & 32) != 0 && strstr(kp_features(), "gzip") != NULL;
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
         set(c, fixed[i][0], fixed[i][1]);
@@ -78,7 +79,7 @@ static void set_all(struct run *r, kp_config *c, unsigned a, unsigned b)
     set(c, "enable.idempotence", plain ? "false" : "true");
     set(c, "acks", r->acks_all ? "all" : (a & 8) != 0 ? "0" : "1");
     set(c, "linger.ms", (a & 16) != 0 ? "0" : "5");
-    set(c, "compression.type", (a & 32) != 0 ? "gzip" : "none");
+    set(c, "compression.type", gzip ? "gzip" : "none");
     set(c, "batch.size", (b & 1) != 0 ? "150" : "1000");
     set(c, "metadata.recovery.strategy", (b & 2) != 0 ? "none" : "rebootstrap");
     set(c, "max.in.flight.requests.per.connection", (b & 4) != 0 ? "1" : "5");
