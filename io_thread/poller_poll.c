@@ -171,9 +171,11 @@ static int poll_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
 {
     int n = poll(p->fds, (nfds_t)p->count, timeout_ms(now_ns, deadline_ns));
 
-    if (n < 0)
-        return errno == EINTR || errno == EAGAIN ? 0 : -1;
-    return n == 0 ? 0 : collect(p, out, max);
+    if (n > 0)
+        return collect(p, out, max);
+    /* the last two: the system had no memory for its own tables just now */
+    return n == 0 || errno == EINTR || errno == EAGAIN || errno == ENOMEM ? 0
+                                                                          : -1;
 }
 
 #define POLL_OPS \
