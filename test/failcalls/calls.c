@@ -54,6 +54,7 @@ static atomic_bool armed;
 static atomic_ulong counted[CALL_GROUPS];
 static atomic_ulong fail_at;
 static atomic_uint closed_twice, fail_way;
+static atomic_int more;
 static atomic_int fail_group, failed = -1, failed_how;
 
 static unsigned ways_of(enum call c)
@@ -65,14 +66,15 @@ static unsigned ways_of(enum call c)
     return n;
 }
 
-void calls_arm(enum call_group group, unsigned long nth, unsigned way)
+void calls_arm(const struct failure *f)
 {
     for (int i = 0; i < CALL_GROUPS; i++)
         atomic_store(&counted[i], 0);
-    atomic_store(&fail_group, (int)group);
-    atomic_store(&fail_at, nth);
-    atomic_store(&fail_way, way);
+    atomic_store(&fail_group, (int)f->group);
+    atomic_store(&fail_at, f->nth);
+    atomic_store(&fail_way, f->way);
     atomic_store(&failed, -1);
+    atomic_store(&more, (int)f->more);
     atomic_store(&closed_twice, 0);
     atomic_store(&armed, true);
 }
@@ -127,8 +129,11 @@ static int must_fail(enum call c)
     unsigned way;
     int how;
 
-    if (!atomic_load(&armed) ||
-        atomic_fetch_add(&counted[table[c].group], 1) + 1 !=
+    if (!atomic_load(&armed))
+        return 0;
+    if (atomic_load(&failed) == (int)c && atomic_fetch_sub(&more, 1) > 0)
+        return atomic_load(&failed_how);
+    if (atomic_fetch_add(&counted[table[c].group], 1) + 1 !=
             atomic_load(&fail_at) ||
         (int)table[c].group != atomic_load(&fail_group))
         return 0;

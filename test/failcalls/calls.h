@@ -11,9 +11,17 @@
 
 enum call_group { CALLS, CLOCKS, CALL_GROUPS };
 
-/* Count from 0, and let call number `nth` (from 1; 0: none) of the group fail
- * in its way number `way` (modulo how many it has). */
-void calls_arm(enum call_group group, unsigned long nth, unsigned way);
+struct failure {
+    enum call_group group;
+    unsigned long nth; /* the call of the group that fails, from 1; 0: none */
+    unsigned way;      /* modulo how many it has */
+    unsigned more;     /* calls of the same function that fail after it */
+    bool until_end;    /* for life.h: it may be one of close's as well; else
+                           all is well again before the last send */
+};
+
+/* Count from 0, and let that call fail. */
+void calls_arm(const struct failure *f);
 void calls_disarm(void);
 /* Since calls_arm. */
 unsigned long calls_counted(enum call_group group);

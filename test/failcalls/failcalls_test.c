@@ -46,6 +46,8 @@ static const struct kind_of_life kinds[] = {
      .once = true},
 };
 
+#define MORE 4 /* in a row, where not just one fails */
+
 static int port;
 static unsigned violations, failures;
 
@@ -85,8 +87,10 @@ static void all_ways(const struct kind_of_life *kind, struct failure *f)
 
     for (f->way = 0; f->way < ways; f->way++) {
         f->until_end = true;
+        f->more = 0;
         ways = fail_one(kind, f);
         f->until_end = false;
+        f->more = MORE;
         (void)fail_one(kind, f);
     }
 }
@@ -118,6 +122,7 @@ static void sweep(const struct kind_of_life *kind, enum call_group group,
     for (f.nth = 1; f.nth <= n; f.nth += step) {
         f.until_end = f.nth % 2 == 0;
         f.way = (unsigned)f.nth;
+        f.more = f.nth % 3 == 0 ? MORE : 0;
         if (is_long())
             all_ways(kind, &f);
         else

@@ -408,7 +408,7 @@ unsigned long life_live(const struct kind_of_life *kind, int port,
     write_settings(l);
     broker_process_topic(l->topic, kind->rule);
     watch(l);
-    calls_arm(f->group, f->nth, f->way);
+    calls_arm(f);
     live(l);
     watch(NULL);
     check_leftovers(l, before);

@@ -15,14 +15,6 @@ struct kind_of_life {
     bool no_queue;        /* a sender that also polls must not wait */
 };
 
-struct failure { /* the call that is to fail */
-    enum call_group group;
-    unsigned long nth; /* from 1; 0: none */
-    unsigned way;
-    bool until_end; /* it may be one of close's as well; else all is well
-                       again before the last send */
-};
-
 /* Live once.  What was broken is printed, and counted in *violations.  Returns
  * how many calls of the group there were; *failed: which one failed. */
 unsigned long life_live(const struct kind_of_life *kind, int port,
