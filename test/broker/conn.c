@@ -113,6 +113,32 @@ void kb_conn_end(struct kb_conn *k, enum kb_output_kind kind)
         kb_conn_free(k);
 }
 
+static void end_by(struct kb_conn *k, enum kb_answer answer)
+{
+    if (answer == KB_ANSWER_CLOSE)
+        kb_conn_end(k, KB_OUT_CLOSE);
+    else if (answer == KB_ANSWER_RESET)
+        kb_conn_end(k, KB_OUT_RESET);
+    else if (answer != KB_ANSWER)
+        k->stalled = true;
+}
+
+size_t kb_conn_room(const struct kb_conn *k)
+{
+    return k->counts && !k->ended && !k->stalled ? (size_t)k->take_left
+                                                 : SIZE_MAX;
+}
+
+void kb_conn_took(struct kb_conn *k, size_t n, int64_t now_ns)
+{
+    kb_advance(k->cluster, now_ns);
+    if (!k->counts || k->ended || k->stalled)
+        return;
+    k->take_left -= (int64_t)n;
+    if (k->take_left <= 0)
+        end_by(k, k->take_end);
+}
+
 struct kb_conn *kb_connect(struct kb_cluster *c, int32_t node_id, void *user,
                            int64_t now_ns)
 {
@@ -138,12 +164,11 @@ struct kb_conn *kb_connect(struct kb_cluster *c, int32_t node_id, void *user,
     kp__list_push_back(&n->conns, &k->in_node);
     kp__list_push_back(&c->conns, &k->in_cluster);
     kb_decide_connect(c, n, user, &action);
-    if (action.answer == KB_ANSWER_CLOSE)
-        kb_conn_end(k, KB_OUT_CLOSE);
-    else if (action.answer == KB_ANSWER_RESET)
-        kb_conn_end(k, KB_OUT_RESET);
-    else if (action.answer != KB_ANSWER)
-        k->stalled = true;
+    k->counts = action.has_take && action.take > 0;
+    k->take_left = action.take;
+    k->take_end = action.answer;
+    if (!k->counts)
+        end_by(k, action.answer);
     return k;
 }
 

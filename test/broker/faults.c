@@ -123,8 +123,14 @@ static void merge_wire(struct kb_action *to, const struct kb_action *from)
         to->answer = from->answer;
         to->at = from->at;
     }
-    if (from->ignore)
-        to->ignore = true;
+    if (from->has_take) {
+        to->has_take = true;
+        to->take = from->take;
+    }
+    if (from->text > 0)
+        to->text = from->text;
+    to->ignore |= from->ignore;
+    to->no_brokers |= from->no_brokers;
     if (from->has_throttle) {
         to->has_throttle = true;
         to->throttle_ms = from->throttle_ms;
@@ -478,6 +484,8 @@ static const char *set_flag(struct kb_rule *r, const char *name)
         r->action.repeat = true;
     else if (strcmp(name, "stranger") == 0)
         r->action.stranger = true;
+    else if (strcmp(name, "no_brokers") == 0)
+        r->action.no_brokers = true;
     else
         return "no such word";
     return NULL;
@@ -503,6 +511,8 @@ static const char *set_number(struct kb_rule *r, const char *name, int64_t v)
         a->dribble_ns = v * KB_NS_PER_MS;
     else if (strcmp(name, "at") == 0)
         a->at = (uint32_t)v;
+    else if (strcmp(name, "text") == 0)
+        a->text = (int32_t)v;
     else if (strcmp(name, "error") == 0) {
         a->has_error = true;
         a->error = (int16_t)v;
@@ -512,6 +522,9 @@ static const char *set_number(struct kb_rule *r, const char *name, int64_t v)
     } else if (strcmp(name, "log_start") == 0) {
         a->has_log_start = true;
         a->log_start = v;
+    } else if (strcmp(name, "take") == 0) {
+        a->has_take = true;
+        a->take = v;
     } else if (strcmp(name, "throttle_ms") == 0) {
         a->has_throttle = true;
         a->throttle_ms = (int32_t)v;

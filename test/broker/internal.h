@@ -301,6 +301,9 @@ struct kb_conn {
     struct kb_timer timer;     /* end of a throttle */
     struct kb_timer out_timer; /* output that is due later */
     int64_t last_due_ns;
+    bool counts; /* it ends by take_end when take_left bytes were read */
+    int64_t take_left;
+    enum kb_answer take_end;
     bool muted;
     bool stalled;   /* never handles or says anything again */
     bool ended;     /* the broker has closed it */

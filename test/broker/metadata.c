@@ -231,6 +231,8 @@ static void force_whole(struct kb_request *q, struct metadata_response *a)
     kb_decide_part(q, "", 0, -1, &part);
     if (part.has_error && q->header.version >= 13)
         a->error_code = part.error;
+    if (q->action.no_brokers)
+        a->brokers.count = 0;
 }
 
 static bool wants_all(const struct kb_request *q,

@@ -101,6 +101,10 @@ void kb_conn_bad_frame(struct kb_conn *k, int64_t now_ns);
 /* False: the broker would not read from the socket now (it is busy with a
  * request, throttles the connection, or is paused). */
 bool kb_conn_wants_input(const struct kb_conn *k);
+/* How many bytes of the connection the broker will still read (SIZE_MAX: all),
+ * and that it has read so many.  For a shell that has a stream of bytes. */
+size_t kb_conn_room(const struct kb_conn *k);
+void kb_conn_took(struct kb_conn *k, size_t n, int64_t now_ns);
 /* The first thing to write, or NULL; kb_conn_pop frees it. */
 struct kb_output *kb_conn_output(struct kb_conn *k);
 void kb_conn_pop(struct kb_conn *k);
@@ -246,6 +250,10 @@ struct kb_action {
     int64_t log_start; /* answered instead of the real one */
     bool has_throttle;
     int32_t throttle_ms; /* answered, and enforced if positive */
+    bool has_take; /* of a connection: not at once, but when so many bytes of it */
+    int64_t take;  /* were read, it ends as `answer` says */
+    int32_t text;  /* bytes of an error message, none of them fit to print */
+    bool no_brokers; /* Metadata that names none */
 };
 
 #define KB_API_CONNECT (-2) /* the moment of connecting, as an API */
@@ -267,7 +275,7 @@ void kb_rule_default(struct kb_rule *r);
 int kb_rule_add(struct kb_cluster *c, const struct kb_rule *r);
 void kb_rule_remove(struct kb_cluster *c, int id); /* -1: all */
 int64_t kb_rule_hits(const struct kb_cluster *c, int id);
-/* One rule as a line of text, as in a script file:
+/* One rule as a line of text, as in a script file (README.md has them all):
  *   api=produce node=1 topic=t partition=0 skip=2 count=1 error=6 append
  *   answer=none answer_ms=100 process_ms=10 at=7 throttle_ms=5 offset=3 ...
  * NULL, or what is wrong with it. */

@@ -219,6 +219,19 @@ static const char *topic_label(const struct kb_wait *w,
     return t->name.data == NULL ? "" : t->name.data;
 }
 
+/* What a log or a terminal should never see. */
+static struct text hostile_text(struct kb_request *q)
+{
+    static const char pattern[] = "\033[31m%n%s\n\r\a\x9b\xff\xc0";
+    size_t size = (size_t)q->action.text, i;
+    char *data = kp__arena_alloc(&q->arena, size);
+    struct text t = {data, data == NULL ? 0 : size};
+
+    for (i = 0; i < t.size; i++)
+        data[i] = pattern[i % sizeof(pattern)];
+    return t;
+}
+
 static void judge_part(struct kb_request *q, struct kb_wait *w,
                        const struct produce_request_topic *t,
                        const struct produce_request_partition *p)
@@ -233,6 +246,8 @@ static void judge_part(struct kb_request *q, struct kb_wait *w,
     if (a->has_error) {
         w->forced = true;
         w->forced_error = a->error;
+        if (q->action.text > 0)
+            w->answer->error_message = hostile_text(q);
     }
     if (!a->has_error || a->append)
         judge(q, w, p);

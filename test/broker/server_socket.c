@@ -143,11 +143,15 @@ static void read_whole(struct client_socket *k)
             kb_server_socket_close(k, true);
             return;
         }
+        if (room > kb_conn_room(k->conn))
+            room = kb_conn_room(k->conn);
         n = recv(k->watched.fd, to, room, 0);
         if (!received(k, n))
             return;
         kp__frames_added(&k->frames, (size_t)n);
         give_frames(k);
+        if (k->conn != NULL)
+            kb_conn_took(k->conn, (size_t)n, kb_server_now(k->server));
         if ((size_t)n < room)
             return;
     }

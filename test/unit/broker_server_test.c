@@ -398,6 +398,32 @@ START_TEST(faults_reach_the_socket)
 }
 END_TEST
 
+/* A connection that ends in the middle of what it is sent. */
+START_TEST(reads_no_more_than_it_takes)
+{
+    int fd, taken;
+    uint8_t byte;
+
+    for (taken = 1; taken < 100; taken += 7) {
+        char line[80];
+
+        (void)snprintf(line, sizeof(line), "api=connect take=%d answer=%s",
+                       taken, taken % 2 == 0 ? "close" : "reset");
+        ck_assert_int_ge(kp_broker_add_rule(s, line), 0);
+        fd = dial_v4(1);
+        ck_assert_int_ge(fd, 0);
+        send_request(fd, 0, 10, 1000);
+        ck_assert(!read_all(fd, &byte, 1));
+        (void)close(fd);
+    }
+    ck_assert_int_eq(end_offset(), 0);
+    fd = dial_v4(1);
+    send_request(fd, 0, 10, 1000);
+    ck_assert_int_eq(answer(fd, 0, 0), 0);
+    (void)close(fd);
+}
+END_TEST
+
 START_TEST(not_read_while_throttled)
 {
     size_t size, sent = 0;
@@ -454,6 +480,7 @@ static Suite *broker_server_suite(void)
     tcase_add_test(t, delays_are_real);
     tcase_add_test(t, a_test_thread_lets_an_answer_out);
     tcase_add_test(t, faults_reach_the_socket);
+    tcase_add_test(t, reads_no_more_than_it_takes);
     tcase_add_test(t, not_read_while_throttled);
     tcase_add_test(t, many_start_and_stop);
     suite_add_tcase(suite, t);
