@@ -420,6 +420,8 @@ static void force(struct kb_wait *w)
         w->answer->log_start_offset = w->action.log_start;
     if (w->action.has_offset)
         w->answer->base_offset = w->action.base_offset;
+    if (w->action.has_log_start)
+        w->answer->log_start_offset = w->action.log_start;
 }
 
 /* Leave out, repeat, add, as the script says.  `first`: of the topic's. */

@@ -6,6 +6,7 @@
 #include "include/kp/errors.h"
 #include "test/support/main.h"
 #include "test/support/world.h"
+#include "test/support/world_state.h"
 
 #define FAST "retry.backoff.ms", "10", "retry.backoff.max.ms", "10", \
              "linger.ms", "0"
@@ -396,11 +397,48 @@ START_TEST(compressible)
 }
 END_TEST
 
+/* More pieces than the ledger has room for (here it is full of numbers that
+ * nobody uses any more): the pieces are numbered afresh under the next epoch,
+ * and each record is stored once, in its place. */
+START_TEST(no_room_in_the_ledger)
+{
+    struct world *w = begin(_i, "true");
+    struct world_record *r, *next;
+    struct partition_queue *q =
+        kp__topic_view(kp__topics_find(w->p->topics, "t", 1))->queues[0];
+    struct ledger *l;
+
+    limit(w, "300");
+    r = send_random(w, 0, 8, 100);
+    world_run_until_attempts(w, 1);
+    l = &q->sender->ledger;
+    ck_assert_uint_eq(l->count, 1);
+    for (; l->count < LEDGER_MAX; l->count++)
+        l->entries[l->count] = (struct ledger_entry){
+            .first = 8 + (int32_t)l->count, .count = 1,
+            .certainty = CERTAIN_NO};
+    world_settle(w);
+    in_order(w, r, 8, 0);
+    ck_assert_uint_ge(world_attempts(w), 5);
+    for (size_t i = 1; i < world_attempts(w); i++)
+        ck_assert_int_eq(world_attempt(w, i)->header.producer_epoch, 1);
+    ck_assert_int_eq(world_attempt(w, 1)->header.base_sequence, 0);
+    next = world_send(w, 0);
+    world_settle(w);
+    world_expect(next, KP_OK, KP_OK, KP_STORED_YES, 8);
+    ck_assert_int_eq(
+        world_attempt(w, world_attempts(w) - 1)->header.base_sequence, 8);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 static Suite *split_batches_suite(void)
 {
     Suite *s = suite_create("split_batches");
     TCase *t = tcase_create("split_batches");
 
+    tcase_add_loop_test(t, no_room_in_the_ledger, 0, CODECS);
     tcase_add_loop_test(t, in_two, 0, CODECS);
     tcase_add_loop_test(t, down_to_single_records, 0, CODECS);
     tcase_add_loop_test(t, one_of_them_is_too_large, 0, CODECS);

@@ -265,6 +265,93 @@ START_TEST(unknown_producer_without_log_start)
 }
 END_TEST
 
+/* With a log start there is news, whatever it is: the broker has forgotten us
+ * because what we stored is gone (S35: the log begins after our last offset), or
+ * for another reason (S38: it does not).  The next epoch, from 0. */
+static const int64_t log_starts[] = {0, 2, 3, 1000};
+
+START_TEST(unknown_producer_with_log_start)
+{
+    struct world *w = begin();
+    struct world_record *r, *other;
+    char line[80];
+
+    (void)world_send_many(w, 0, 3, 0); /* offsets 0 to 2 */
+    (void)world_send(w, 1);
+    world_settle(w);
+    (void)snprintf(line, sizeof(line),
+                   "api=produce count=1 partition=0 error=59 log_start=%lld",
+                   (long long)log_starts[_i]);
+    (void)world_rule(w, line);
+    r = world_send_many(w, 0, 2, 0);
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 3);
+    world_expect(world_record(w, r->id + 1), KP_OK, KP_OK, KP_STORED_YES, 4);
+    ck_assert_int_eq(last(w)->producer_epoch, 1);
+    ck_assert_int_eq(last(w)->base_sequence, 0);
+    ck_assert_int_eq(last(w)->record_count, 2);
+    other = world_send(w, 1);
+    world_settle(w);
+    world_expect(other, KP_OK, KP_OK, KP_STORED_YES, 1);
+    ck_assert_int_eq(last(w)->producer_epoch, 0);
+    ck_assert_int_eq(last(w)->base_sequence, 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* S37, differently: both on the wire are refused so; the first makes the epoch,
+ * and the second follows it there: 0, 1. */
+START_TEST(two_unknown_producers_with_log_start)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS(FAST, SHORT, "batch.size", "1")});
+    struct world_record *a, *b;
+    size_t n;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    (void)world_rule(w, "api=produce count=2 error=59 log_start=1000");
+    a = world_send(w, 0);
+    b = world_send(w, 0);
+    world_settle(w);
+    world_expect(a, KP_OK, KP_OK, KP_STORED_YES, 1);
+    world_expect(b, KP_OK, KP_OK, KP_STORED_YES, 2);
+    n = world_attempts(w);
+    ck_assert_uint_eq(n, 5);
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(header(w, 1 + i)->producer_epoch, 0);
+        ck_assert_int_eq(header(w, 1 + i)->base_sequence, 1 + (int32_t)i);
+        ck_assert_int_eq(header(w, 3 + i)->producer_epoch, 1);
+        ck_assert_int_eq(header(w, 3 + i)->base_sequence, (int32_t)i);
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* It may be in the log: no new numbers, with a log start or without. */
+START_TEST(unknown_producer_of_a_maybe)
+{
+    struct world *w = begin();
+    struct world_record *r;
+
+    (void)world_rule(w, "api=produce count=1 answer=close");
+    (void)world_rule(w, _i == 0 ? "api=produce skip=1 count=4 error=59"
+                                : "api=produce skip=1 count=4 error=59 "
+                                  "log_start=1000");
+    r = world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 0);
+    ck_assert_uint_eq(world_attempts(w), 6);
+    ck_assert_int_eq(last(w)->producer_epoch, 0);
+    ck_assert_int_eq(last(w)->base_sequence, 0);
+    ck_assert_str_eq(world_log(w, "t", 0), "0");
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* -- deadlines -- */
 
 /* S24: never sent: NO, and no number was used. */
@@ -491,6 +578,9 @@ static Suite *verdict_identity_suite(void)
     tcase_add_loop_test(t, the_id_is_good_no_more, 0, 2);
     tcase_add_loop_test(t, numbers_that_are_never_right, 0, 3);
     tcase_add_test(t, unknown_producer_without_log_start);
+    tcase_add_loop_test(t, unknown_producer_with_log_start, 0, 4);
+    tcase_add_test(t, two_unknown_producers_with_log_start);
+    tcase_add_loop_test(t, unknown_producer_of_a_maybe, 0, 2);
     tcase_add_test(t, deadline_of_what_was_never_sent);
     tcase_add_test(t, deadline_after_refusals);
     tcase_add_test(t, late_answer_in_time_for_the_request);
