@@ -356,7 +356,14 @@ static void take_hint(struct io_thread *io, struct partition_queue *q,
                       find_endpoint(answer, p->current_leader.leader_id));
 }
 
-static void judge_answer(struct io_thread *io, struct produce_call *call,
+/* Every record's offset has to be a number: -1 is an unknown one. */
+static bool is_offset(int64_t base_offset, uint32_t record_count)
+{
+    return base_offset >= -1 && base_offset <= INT64_MAX - record_count;
+}
+
+/* False: the answer says what cannot be. */
+static bool judge_answer(struct io_thread *io, struct produce_call *call,
                          const struct produce_response *answer,
                          const struct topic *t,
                          const struct produce_response_partition *p,
@@ -378,20 +385,24 @@ static void judge_answer(struct io_thread *io, struct produce_call *call,
         kp__log(io->p->log, KP_LOG_WARN, "produce",
                 "%s answered for a partition that was not in the request",
                 kp__node_name(call->node->node));
-        return;
+        return true;
     }
     b = *slot;
     q = b->queue;
+    if (v.err == KP_OK && !is_offset(v.base_offset, b->record_count))
+        return false; /* judged with those that were left out */
     *slot = NULL;
     judge(io, b, &v);
     take_hint(io, q, answer, p);
+    return true;
 }
 
-static void judge_response(struct io_thread *io, struct produce_call *call,
+static bool judge_response(struct io_thread *io, struct produce_call *call,
                            const struct produce_response *answer)
 {
     const struct produce_response_topic *topics = answer->topics.items;
     size_t hint = 0;
+    bool possible = true;
 
     for (size_t i = 0; i < answer->topics.count; i++) {
         const struct produce_response_partition *parts =
@@ -403,8 +414,10 @@ static void judge_response(struct io_thread *io, struct produce_call *call,
                                   topics[i].name.size);
 
         for (size_t j = 0; t != NULL && j < topics[i].partitions.count; j++)
-            judge_answer(io, call, answer, t, &parts[j], &hint);
+            possible = judge_answer(io, call, answer, t, &parts[j], &hint) &&
+                       possible;
     }
+    return possible;
 }
 
 /* All that were not answered one by one: the same verdict for each, oldest
@@ -445,7 +458,8 @@ static void read_response(struct io_thread *io, struct produce_call *call,
     } else {
         kp__client_throttle(io->client, call->request,
                             answer.throttle_time_ms);
-        judge_response(io, call, &answer);
+        if (!judge_response(io, call, &answer))
+            kp__reader_fail(body, "an impossible offset");
     }
     kp__arena_reset(&io->answers);
     /* A partition that the answer leaves out may or may not be stored. */

@@ -556,7 +556,8 @@ static const char *set_one(struct kb_rule *r, char *word)
         memcpy(r->topic, value, strlen(value) + 1);
         return NULL;
     }
-    if (!kp__str_to_i64(value, &v) || v < INT32_MIN || v > INT32_MAX)
+    if (!kp__str_to_i64(value, &v) ||
+        (strcmp(word, "offset") != 0 && (v < INT32_MIN || v > INT32_MAX)))
         return "not a number";
     return set_number(r, word, v);
 }

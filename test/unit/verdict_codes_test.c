@@ -490,6 +490,38 @@ START_TEST(spoilt_answer)
 }
 END_TEST
 
+/* Stored at an offset that is none, or with records whose offsets would be none:
+ * not a report that anybody could use, and not a broker to go on with. */
+static const char *const impossible[] = {
+    "-2", "-9223372036854775808", "9223372036854775807",
+    "9223372036854775805"};
+
+START_TEST(impossible_offset)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *r;
+    int64_t connects;
+    char line[80];
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    connects = kb_connects(world_cluster(w), -1);
+    (void)snprintf(line, sizeof(line), "api=produce count=1 offset=%s",
+                   impossible[_i]);
+    (void)world_rule(w, line);
+    r = world_send_many(w, 0, 3, 0);
+    world_settle(w);
+    for (uint32_t i = 0; i < 3; i++)
+        world_expect(world_record(w, r->id + i), KP_OK, KP_OK, KP_STORED_YES,
+                     1 + i);
+    ck_assert_int_eq(kb_connects(world_cluster(w), -1), connects + 1);
+    ck_assert_str_eq(world_log(w, "t", 0), "0 1 2 3");
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* The same without retries: what is certain is certain. */
 START_TEST(spoilt_answer_without_retries)
 {
@@ -587,6 +619,7 @@ static Suite *verdict_codes_suite(void)
     tcase_add_loop_test(t, any_bit_of_the_answer, 0, 2 * STRIPES);
     tcase_add_test(t, omitted_partition_is_maybe);
     tcase_add_loop_test(t, spoilt_answer, 0, SPOILT);
+    tcase_add_loop_test(t, impossible_offset, 0, 4);
     tcase_add_loop_test(t, spoilt_answer_without_retries, 0, SPOILT);
     tcase_add_loop_test(t, more_than_was_asked, 0, 2);
     suite_add_tcase(s, t);
