@@ -7,7 +7,9 @@
  *
  * Oracle: each record that was taken has one report, not later than
  * delivery.timeout.ms; the I/O thread goes to sleep; sockets and memory come
- * back.  An input without answers to spoil delivers everything. */
+ * back.  If no answer was changed, only lost or late, what the reports say is
+ * held against the logs.  An input without answers to spoil delivers
+ * everything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@
 #define ROUNDS 3
 #define ROUND 4
 #define RECORDS (ROUNDS * ROUND)
+#define VALUE_SIZE 100
 #define ROUND_MS 300
 #define DELIVERY_MS 1500
 #define TURNS_MAX 3000 /* without time going on */
@@ -32,6 +35,8 @@ struct fuzz_record {
     unsigned callbacks;
     int64_t taken_ns, reported_ns;
     kp_err err;
+    int32_t stored;
+    unsigned in_log;
     kp_future future;
 };
 
@@ -42,7 +47,7 @@ struct run {
     struct fuzz_record records[RECORDS];
     int64_t begin_ns, turned_ns;
     unsigned turns;
-    bool over, acks_all;
+    bool over, acks_all, idempotent;
 };
 
 /* -- the producer -- */
@@ -75,6 +80,7 @@ static void set_all(struct run *r, kp_config *c, unsigned a, unsigned b)
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
         set(c, fixed[i][0], fixed[i][1]);
+    r->idempotent = !plain;
     r->acks_all = !plain || (a & 6) != 2;
     set(c, "enable.idempotence", plain ? "false" : "true");
     set(c, "acks", r->acks_all ? "all" : (a & 8) != 0 ? "0" : "1");
@@ -112,6 +118,7 @@ static void reported(struct fuzz_record *f, const kp_report *report)
         f->reported_ns = f->run->net->now_ns;
     f->reported = true;
     f->err = report->err;
+    f->stored = report->stored;
 }
 
 static void on_delivery(const kp_report *report)
@@ -130,7 +137,7 @@ static bool has_future(size_t i)
 static void send_record(struct run *r, size_t i)
 {
     struct fuzz_record *f = &r->records[i];
-    char value[100];
+    char value[VALUE_SIZE];
     kp_record record = {.topic = "t",
                         .value = {value, sizeof(value)},
                         .flags = KP_NOWAIT,
@@ -263,6 +270,36 @@ static void end(struct run *r, bool forced)
     FUZZ_CHECK(kp_producer_destroy(r->p) == KP_OK);
 }
 
+static void read_log(struct run *r, int32_t partition)
+{
+    struct kb_log *log = kb_log_open(r->net->cluster, "t", partition);
+    struct kb_record record;
+
+    FUZZ_CHECK(log != NULL);
+    while (kb_log_next(log, &record)) {
+        size_t i = (size_t)record.value[0] - 'a';
+
+        FUZZ_CHECK(record.value_size == VALUE_SIZE && i < RECORDS);
+        r->records[i].in_log++;
+    }
+    kb_log_close(log);
+}
+
+static void check_truth(struct run *r)
+{
+    /* what a broker had taken before the end it still does */
+    kb_advance(r->net->cluster, r->net->now_ns + 1000 * KP_NS_PER_SEC);
+    read_log(r, 0);
+    read_log(r, 1);
+    for (size_t i = 0; i < RECORDS; i++) {
+        const struct fuzz_record *f = &r->records[i];
+
+        FUZZ_CHECK(f->in_log <= 1 || !r->idempotent);
+        FUZZ_CHECK(f->in_log == 0 || (f->taken && f->stored != KP_STORED_NO));
+        FUZZ_CHECK(f->in_log > 0 || f->stored != KP_STORED_YES);
+    }
+}
+
 static void all_delivered(const struct run *r)
 {
     for (size_t i = 0; i < RECORDS; i++)
@@ -289,6 +326,8 @@ void fuzz_client(const uint8_t *data, size_t size)
     if (size <= 2 && b / 16 % ENDINGS == ENDS_HONEST && (b & 8) == 0)
         all_delivered(r);
     end(r, (a & 64) != 0);
+    if (!r->net->lied)
+        check_truth(r);
     fuzz_net_destroy(r->net);
     free(r);
     fuzz_memory_end(&memory);

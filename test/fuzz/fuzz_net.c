@@ -107,8 +107,11 @@ enum tampering {
 static void tamper(struct fuzz_conn *c, const uint8_t *frame, size_t size)
 {
     struct fuzz_input *in = c->net->input;
+    enum tampering how = (enum tampering)(fuzz_byte(in) % TAMPERINGS);
 
-    switch ((enum tampering)(fuzz_byte(in) % TAMPERINGS)) {
+    if (how == CHANGED || how == OTHER_BODY || how == RAW || how == RAW_BEFORE)
+        c->net->lied = true;
+    switch (how) {
     case CHANGED:
         put_changed(c, frame, size);
         return;

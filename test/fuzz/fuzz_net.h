@@ -34,6 +34,7 @@ struct fuzz_net {
     struct kb_cluster *cluster;
     struct fuzz_input *input;
     enum fuzz_ending ending;
+    bool lied; /* an answer said what no broker said */
     struct fuzz_conn conns[FUZZ_CONNS_MAX];
     size_t count;
     struct transport_ops transport;
