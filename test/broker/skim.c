@@ -53,6 +53,8 @@ void kb_skim_fini(struct kb_skim *s)
 
 static void keep(struct kb_skim *s, const void *data, size_t n)
 {
+    if (n == 0)
+        return; /* there may be no memory yet */
     if (s->kept_size + n > s->kept_capacity) {
         s->kept_capacity = 2 * (s->kept_size + n);
         s->kept = kb_realloc(s->kept, s->kept_capacity);
