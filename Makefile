@@ -365,7 +365,7 @@ $(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
 # forks: in a child, what the parent's other threads held looks lost.
 not_valgrind := golden_message_test codec_test weather_test world_test \
     public_failmalloc_test broker_cluster_test memory_pressure_world_test \
-    accumulator_threads_test public_process_test
+    accumulator_threads_test public_process_test failcalls_test
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
     --errors-for-leak-kinds=definite,indirect \
     --show-leak-kinds=definite,indirect \
