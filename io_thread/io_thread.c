@@ -102,7 +102,8 @@ static kp_err make_network(struct io_thread *io, kp_error *error)
 {
     struct kp_producer *p = io->p;
     struct client_events on_client = {node_ready, node_can_send, node_down, io};
-    struct metadata_events on_metadata = {kp__sp_leader, metadata_updated, io};
+    struct metadata_events on_metadata = {kp__sp_leader, metadata_updated, io,
+                                          kp__weights_first};
 
     io->poller = io->env.poller->create(io->env.poller->arg, &p->bell.wakeup);
     if (io->poller == NULL)

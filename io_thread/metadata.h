@@ -25,6 +25,9 @@ struct metadata_events {
     /* Any metadata answer has arrived and been taken in. */
     void (*updated)(void *arg);
     void *arg;
+    /* All leaders of a published topic were told; who waits for it is woken next.
+     * Or NULL. */
+    void (*complete)(void *arg, struct topic *t);
 };
 
 struct metadata *kp__metadata_create(const struct settings *s,

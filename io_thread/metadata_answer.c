@@ -211,6 +211,8 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
     tell_rest(m, t);
     leaderless = count_leaderless(t);
     set_status(m, t, KP_OK, leaderless);
+    if (t->announce && m->events.complete != NULL)
+        m->events.complete(m->events.arg, t->topic);
     if (t->announce)
         kp__topics_announce(m->topics, t->topic);
     t->announce = false;

@@ -217,6 +217,14 @@ static void weigh(void *arg, struct topic *t)
     kp__topic_set_weights(t, c.partitions, c.weights, c.uniform ? 0 : c.count);
 }
 
+void kp__weights_first(void *arg, struct topic *t)
+{
+    struct io_thread *io = arg;
+
+    weigh(io, t);
+    kp__arena_reset(&io->scratch);
+}
+
 void kp__weights_update(struct io_thread *io)
 {
     if (!io->weights_stale || io->now_ns < io->weights_at_ns)

@@ -45,8 +45,11 @@ void kp__sp_leader(void *io, struct partition_queue *q, struct node *leader,
 void kp__sp_find_leader(struct io_thread *io, struct sender_partition *sp);
 /* A node has become reachable, or not: tell the pool about its partitions. */
 void kp__sn_reachable(struct io_thread *io, struct sender_node *sn, bool yes);
-/* Publish the partitions that unkeyed records should go to. */
+/* Publish the partitions that unkeyed records should go to: of every topic, if
+ * anything has changed and the last time is long enough ago. */
 void kp__weights_update(struct io_thread *io);
+/* ... of this one, now: metadata_events.complete */
+void kp__weights_first(void *io, struct topic *t);
 void kp__partitions_free(struct io_thread *io);
 
 /* -- produce_request.c -- */

@@ -49,6 +49,9 @@ struct world {
     int64_t asked_ns[512];
     bool mute;            /* requests are taken and not answered */
     long calls, fail_nth; /* of the client's allocations from now; 0: none */
+    /* the topic that was completed last */
+    int completed, leaders_then;
+    uint32_t version_then;
 };
 
 /* The allocator of the client fails, that of the brokers does not. */
@@ -94,6 +97,18 @@ static void on_updated(void *arg)
 
 static const int32_t three[] = {1, 2, 3};
 
+/* Told before anybody is woken, when all leaders are known. */
+static void on_complete(void *arg, struct topic *t)
+{
+    struct world *w = arg;
+    const struct topic_view *v = kp__topic_view(t);
+
+    w->completed++;
+    w->version_then = atomic_load(&t->version);
+    for (int32_t i = 0; i < v->count; i++)
+        w->leaders_then += atomic_load(&v->queues[i]->leader_id) > 0;
+}
+
 static void add_broker(struct world *w, int32_t id, const char *host)
 {
     w->brokers[w->broker_count++] = (struct metadata_broker){
@@ -134,7 +149,7 @@ static struct metadata_topic *say_error(struct world *w, const char *name,
 
 static void create(struct world *w)
 {
-    struct metadata_events events = {on_leader, on_updated, w};
+    struct metadata_events events = {on_leader, on_updated, w, on_complete};
 
     w->accumulator.settings = &w->r.settings;
     w->topics = kp__topics_create(&w->accumulator);
@@ -395,6 +410,10 @@ START_TEST(k3_an_unknown_topic_is_asked_about_once_and_at_once)
     ck_assert_uint_eq(w.last_count, 1);
     ck_assert(was_asked(&w, "orders"));
     ck_assert_ptr_nonnull(find(&w, "orders"));
+    ck_assert_int_eq(w.completed, 1);
+    ck_assert_int_eq(w.leaders_then, 4);
+    ck_assert_uint_gt(atomic_load(&find(&w, "orders")->version),
+                      w.version_then);
     ck_assert_int_eq(kp__topic_view(find(&w, "orders"))->count, 4);
     ck_leader(&w, "orders", 0, 1, 5);
     ck_leader(&w, "orders", 1, 2, 5);

@@ -412,6 +412,43 @@ START_TEST(without_any_leader_one_is_chosen_anyway)
 }
 END_TEST
 
+/* U3, from the first record on: records that waited for the topic are sent the
+ * moment it is known, and none to a partition without a leader, nor, if there is
+ * a choice, to a leader in another rack. */
+START_TEST(the_first_records_choose_as_well)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2,
+        .partitions = 4,
+        .no_wait = true,
+        .settings = WORLD_SETTINGS("linger.ms", "0", "batch.size", "500",
+                                   "client.rack", "b", "partitioner.rack.aware",
+                                   _i == 0 ? "false" : "true")});
+
+    kb_node_rack(world_cluster(w), 1, "a");
+    kb_node_rack(world_cluster(w), 2, "b");
+    for (int32_t p = 0; _i == 0 && p < 3; p++)
+        ck_assert(kb_leader_move(world_cluster(w), "t", p, -1, true,
+                                 world_now_ns(w)));
+    for (int i = 0; i < 60; i++)
+        ck_assert_int_eq(send_any(w, 100)->state, WORLD_WAITING);
+    world_run_ms(w, 1000);
+    for (uint32_t i = 0; i < 60; i++) {
+        const struct world_record *r = world_record(w, i);
+
+        ck_assert(r->reported);
+        ck_assert_int_eq(r->report.err, KP_OK);
+        if (_i == 0)
+            ck_assert_int_eq(r->report.partition, 3);
+        else
+            ck_assert_int_eq(
+                kb_leader(world_cluster(w), "t", r->report.partition), 2);
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 static uint32_t weight_sum(struct world *w, int32_t i)
 {
     struct topic *t = kp__topics_find(w->p->topics, "t", 1);
@@ -546,6 +583,7 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, pieces_of_a_split_go_at_once);
     tcase_add_test(t, fractions_of_batches_stay_whole);
     tcase_add_loop_test(t, without_any_leader_one_is_chosen_anyway, 1, 3);
+    tcase_add_loop_test(t, the_first_records_choose_as_well, 0, 2);
     tcase_add_loop_test(t, shares_are_those_of_the_lengths, 0, 2);
     tcase_add_test(t, throttle_times_are_measured);
     tcase_add_test(t, an_idle_broker_is_not_taken_for_stuck);
