@@ -12,10 +12,26 @@
 #include "lib/base/thread.h"
 #include "lib/shared/cq.h"
 
+/* The report of record `index`, from that of one before it in the batch: unless
+ * there are parts they differ in the tag and the offset alone. */
+static void next_report(const struct batch_result *r, uint32_t index,
+                        void *tag, kp_report *report)
+{
+    if (KP_UNLIKELY(r->part_count > 0)) {
+        kp__result_read(r, index, tag, report);
+        return;
+    }
+    report->tag = tag;
+    if (r->outcome.base_offset >= 0)
+        report->offset = r->outcome.base_offset + index;
+}
+
 static void run_callbacks(const struct batch *b)
 {
     uint32_t index = b->slots_from;
+    kp_report report;
 
+    kp__result_read(b->result, index, NULL, &report);
     for (const struct chunk *page = b->slots; page != NULL;
          page = page->next) {
         const struct report_slot *slot = (const void *)page->data;
@@ -23,12 +39,11 @@ static void run_callbacks(const struct batch *b)
 
         for (size_t i = 0; i < n; i++, index++) {
             kp_delivery_fn fn;
-            kp_report report;
 
             if (!kp__slot_is_callback(&slot[i]))
                 continue;
             fn = (kp_delivery_fn)slot[i].target;
-            kp__result_read(b->result, index, slot[i].tag, &report);
+            next_report(b->result, index, slot[i].tag, &report);
             fn(&report);
         }
     }
