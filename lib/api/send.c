@@ -28,6 +28,15 @@ static bool is_final(kp_err err)
 
 /* -- the topic -- */
 
+/* The size of the name, for what needs it: a topic that this thread found before
+ * is found again without. */
+static size_t name_size(struct send *s)
+{
+    if (s->name_size == 0)
+        s->name_size = strlen(s->name);
+    return s->name_size;
+}
+
 static void drop_wait(struct send *s)
 {
     if (s->wait != NULL)
@@ -41,15 +50,16 @@ static kp_err ask_for_topic(struct send *s, int64_t now_ns)
     bool post;
     kp_err err;
 
-    if (!kp__topic_is_legal(s->name, s->name_size))
+    if (!kp__topic_is_legal(s->name, name_size(s)))
         return KP_ETOPIC;
-    err =
-        kp__topics_want(s->p->topics, s->name, s->name_size, now_ns, &w, &post);
+    err = kp__topics_want(s->p->topics, s->name, name_size(s), now_ns, &w,
+                          &post);
     if (err != KP_OK)
         return err;
     drop_wait(s);
     s->wait = w;
-    if (!post || kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
+    if (!post ||
+        kp__producer_post(s->p, OP_WANT_TOPIC, s->name, name_size(s)))
         return KP_OK;
     kp__topics_not_posted(s->p->topics, w);
     return KP_ENOMEM;
@@ -110,7 +120,7 @@ static kp_err wait_for_topic(struct send *s)
     answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
     if (is_final(answer) || answer == KP_ENOMEM)
         return answer;
-    if (kp__topics_find(s->p->topics, s->name, s->name_size) != NULL)
+    if (kp__topics_find(s->p->topics, s->name, name_size(s)) != NULL)
         s->ticket = (struct ticket){0};
     else if (!s->may_wait || (answer != KP_OK &&
                               now_ns - since_ns >= s->p->settings.max_block_ns))
@@ -120,9 +130,10 @@ static kp_err wait_for_topic(struct send *s)
     return KP_PENDING;
 }
 
-kp_err kp__topic_try(struct send *s, struct topic **out)
+KP_INLINE kp_err find_topic(struct send *s, struct topic **out)
 {
-    struct topic *t = kp__topics_find(s->p->topics, s->name, s->name_size);
+    struct topic *t =
+        kp__topics_find_again(s->p->topics, s->name, s->name_size);
     kp_err refused, gone;
 
     if (KP_UNLIKELY(t == NULL))
@@ -137,6 +148,11 @@ kp_err kp__topic_try(struct send *s, struct topic **out)
     return KP_OK;
 }
 
+kp_err kp__topic_try(struct send *s, struct topic **out)
+{
+    return find_topic(s, out);
+}
+
 /* An explicit partition that the topic does not have (yet). */
 static kp_err wait_for_partition(struct send *s, struct topic *t)
 {
@@ -148,7 +164,7 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
         err = want_retry(s);
     if (err != KP_OK)
         return err;
-    if (!kp__producer_post(s->p, OP_WANT_TOPIC, s->name, s->name_size))
+    if (!kp__producer_post(s->p, OP_WANT_TOPIC, s->name, name_size(s)))
         return KP_ENOMEM;
     if (s->record->partition < kp__topic_view(t)->count)
         s->ticket = (struct ticket){0};
@@ -159,10 +175,11 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
     return KP_PENDING;
 }
 
-/* -- the send -- */
+/* -- the send: its steps are one piece for kp_send, where each layer would cost
+ * as much as what it does -- */
 
-kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
-                      bool want_future)
+KP_INLINE kp_err begin(struct send *s, struct kp_producer *p,
+                       const kp_record *r, bool want_future)
 {
     kp_err err;
 
@@ -170,9 +187,11 @@ kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
         return KP_EINVAL;
     if (KP_UNLIKELY(p->fork_generation != kp__fork_generation()))
         return KP_EFORK;
-    err = kp__check_record(r, &p->settings);
-    if (err != KP_OK)
-        return err;
+    if (KP_UNLIKELY(!kp__record_is_plain(r, &p->settings))) {
+        err = kp__check_record(r, &p->settings);
+        if (err != KP_OK)
+            return err;
+    }
     s->p = p;
     s->record = r;
     s->want_future = want_future;
@@ -180,23 +199,43 @@ kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
     s->step = SEND_TOPIC;
     s->wait = NULL;
     s->name = r->topic;
-    s->name_size = r->topic_size > 0 ? r->topic_size : strlen(r->topic);
+    s->name_size = r->topic_size;
     return KP_OK;
 }
 
-static kp_err begin_append(struct send *s)
+kp_err kp__send_begin(struct send *s, struct kp_producer *p, const kp_record *r,
+                      bool want_future)
+{
+    return begin(s, p, r, want_future);
+}
+
+/* What kp__partition_for would leave to the accumulator, at a glance. */
+KP_INLINE bool is_left_to_sticky(const struct send *s)
+{
+    const struct settings *settings = &s->p->settings;
+
+    return s->record->key.data == NULL &&
+           (s->record->flags & KP_HAS_PARTITION) == 0 &&
+           settings->partitioner_fn == NULL &&
+           settings->partitioner == PARTITIONER_BUILT_IN;
+}
+
+KP_INLINE kp_err begin_append(struct send *s)
 {
     struct append *x = &s->append;
     struct topic *t = NULL;
     int32_t count;
-    kp_err err = kp__topic_try(s, &t);
+    kp_err err = find_topic(s, &t);
 
     if (err != KP_OK)
         return err;
     count = kp__topic_view(t)->count;
-    err = kp__partition_for(s->p, s->record, t, count, &x->partition);
-    if (err != KP_OK)
-        return err;
+    x->partition = -1;
+    if (!is_left_to_sticky(s)) {
+        err = kp__partition_for(s->p, s->record, t, count, &x->partition);
+        if (err != KP_OK)
+            return err;
+    }
     if (KP_UNLIKELY(x->partition >= count))
         return wait_for_partition(s, t);
     x->record = s->record;
@@ -214,15 +253,10 @@ static kp_err begin_append(struct send *s)
     return KP_OK;
 }
 
-kp_err kp__send_try(struct send *s)
+static kp_err append(struct send *s)
 {
     kp_err err;
 
-    if (s->step == SEND_TOPIC) {
-        err = begin_append(s);
-        if (err != KP_OK)
-            return err;
-    }
     s->append.deadline_ns = s->deadline_ns;
     err = kp__append_try(&s->p->accumulator, &s->append);
     if (err == KP_PENDING) {
@@ -232,6 +266,13 @@ kp_err kp__send_try(struct send *s)
     s->result = s->append.result;
     s->index = s->append.index;
     return err;
+}
+
+kp_err kp__send_try(struct send *s)
+{
+    kp_err err = s->step == SEND_TOPIC ? begin_append(s) : KP_OK;
+
+    return err == KP_OK ? append(s) : err;
 }
 
 kp_err kp__send_give_up(struct send *s)
@@ -328,13 +369,13 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
     struct send s;
     kp_err err;
 
-    s.name = NULL;
-    s.name_size = 0;
     s.wait = NULL;
     s.deadline_ns = 0;
-    err = kp__send_begin(&s, p, r, future != NULL);
+    err = begin(&s, p, r, future != NULL);
     if (KP_LIKELY(err == KP_OK))
-        err = kp__send_try(&s);
+        err = begin_append(&s);
+    if (KP_LIKELY(err == KP_OK))
+        err = append(&s);
     if (KP_UNLIKELY(err == KP_PENDING))
         err = send_waiting(&s, call_deadline_ns);
     if (KP_LIKELY(err == KP_OK)) {

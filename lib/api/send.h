@@ -21,7 +21,7 @@ struct send {
     /* its own */
     enum send_step step;
     const char *name;
-    size_t name_size;
+    size_t name_size; /* 0: the name is terminated, and was not measured yet */
     struct topic_wait *wait;
     struct append append;
 };

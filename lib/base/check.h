@@ -21,10 +21,12 @@ _Noreturn void kp__check_failed(const char *file, int line, const char *what);
 #define KP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define KP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define KP_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define KP_INLINE static inline __attribute__((always_inline))
 #else
 #define KP_LIKELY(x) (x)
 #define KP_UNLIKELY(x) (x)
 #define KP_PRINTF(f, a)
+#define KP_INLINE static inline
 #endif
 
 /* The struct that `member` at `ptr` is embedded in. */

@@ -107,14 +107,9 @@ uint32_t kp__fork_generation(void)
 
 /* -- Callbacks -- */
 
-static _Thread_local bool in_callback;
-
-bool kp__in_callback(void)
-{
-    return in_callback;
-}
+_Thread_local KP_TLS_FAST bool kp__thread_in_callback;
 
 void kp__set_in_callback(bool on)
 {
-    in_callback = on;
+    kp__thread_in_callback = on;
 }

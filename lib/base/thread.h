@@ -7,6 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* For a few bytes of a thread's own that every send looks at: without a call,
+ * also in a shared library. */
+#if defined(__GNUC__) && !defined(__APPLE__)
+#define KP_TLS_FAST __attribute__((tls_model("initial-exec")))
+#else
+#define KP_TLS_FAST
+#endif
+
 /* Start fn(arg).  `name` is cut to the 15 bytes that Linux keeps.  Returns 0
  * or an errno value. */
 int kp__thread_start(pthread_t *out, const char *name, void *(*fn)(void *),
@@ -36,7 +44,11 @@ void kp__fork_watch(void);
 uint32_t kp__fork_generation(void);
 
 /* True while this thread runs user code for us (callbacks of any producer). */
-bool kp__in_callback(void);
+extern _Thread_local KP_TLS_FAST bool kp__thread_in_callback;
+static inline bool kp__in_callback(void)
+{
+    return kp__thread_in_callback;
+}
 void kp__set_in_callback(bool on);
 
 #endif

@@ -110,7 +110,10 @@ static inline size_t put_usual(const struct record_accumulator *a,
             return 0;
         if (r->queue != NULL && b->post_count == BATCH_MAX_CQS)
             return 0; /* perhaps a fifth */
-        kp__batch_put_slot(b, r);
+        if (KP_LIKELY(r->on_delivery != NULL))
+            kp__batch_put_callback(b, r);
+        else
+            kp__batch_put_slot(b, r);
     } else if (r->queue != NULL) {
         return 0;
     }

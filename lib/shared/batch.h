@@ -144,6 +144,16 @@ static inline bool kp__batch_has_slot_room(const struct batch *b)
 }
 /* The slot of the record that is being added; needs room.  Under the lock. */
 void kp__batch_put_slot(struct batch *b, const kp_record *r);
+/* The same for a record with a callback. */
+static inline void kp__batch_put_callback(struct batch *b, const kp_record *r)
+{
+    struct chunk *page = b->last_slots;
+    struct report_slot *slot = (void *)(page->data + page->used);
+
+    slot->target = (uintptr_t)r->on_delivery;
+    slot->tag = r->tag;
+    page->used += (uint32_t)sizeof(*slot);
+}
 
 /* Before a queue can be polled for the batch: what it still holds (slots, its
  * structures) is the pool's own from here on, no more its partition queue's,

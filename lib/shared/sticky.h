@@ -10,13 +10,8 @@
 #define KP_SHARED_STICKY_H
 
 #include "lib/base/rand.h"
+#include "lib/base/thread.h"
 #include "lib/shared/topics.h"
-
-#if defined(__GNUC__) && !defined(__APPLE__)
-#define KP_TLS_FAST __attribute__((tls_model("initial-exec")))
-#else
-#define KP_TLS_FAST
-#endif
 
 /* Batches' worth of bytes that a thread stays away from the sticky partition.
  * */

@@ -11,12 +11,15 @@
 
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/shared/partition_queue.h"
 
 #define TABLE_FIRST 64 /* a power of two; it is kept at most half full */
 #define LIST_FIRST 32
 #define QUEUE_ALIGN \
     128 /* neighbours share no line, nor a pair that is prefetched */
+
+static _Atomic uint64_t serials;
 
 struct topics *kp__topics_create(struct record_accumulator *a)
 {
@@ -25,6 +28,9 @@ struct topics *kp__topics_create(struct record_accumulator *a)
     if (t == NULL)
         return NULL;
     t->accumulator = a;
+    /* relaxed: only the number's uniqueness matters */
+    t->serial =
+        1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     atomic_init(&t->table, NULL);
     atomic_init(&t->list, NULL);
     atomic_init(&t->count, 0);
@@ -117,6 +123,40 @@ struct topic *kp__topics_find(const struct topics *topics, const char *name,
             memcmp(e->name->text, name, size) == 0)
             return e;
     }
+}
+
+/* What this thread found last, by where the name stood.  Programs name a topic
+ * by the same few strings, so comparing it with what was found there is cheaper
+ * than hashing it. */
+#define FOUND_SLOTS 4 /* a power of two */
+
+struct found {
+    uint64_t serial; /* of the table; 0: nothing */
+    struct topic *topic;
+};
+static _Thread_local KP_TLS_FAST struct found found[FOUND_SLOTS];
+
+static bool has_name(const struct topic *e, const char *name, size_t size)
+{
+    if (size == 0)
+        return strcmp(e->name->text, name) == 0;
+    return e->name->size == size && memcmp(e->name->text, name, size) == 0;
+}
+
+struct topic *kp__topics_find_again(const struct topics *t, const char *name,
+                                    size_t size)
+{
+    uintptr_t at = (uintptr_t)name;
+    struct found *f = &found[(at ^ at >> 4) & (FOUND_SLOTS - 1)];
+    struct topic *e;
+
+    /* Topics live as long as their table, and no other has its serial. */
+    if (KP_LIKELY(f->serial == t->serial && has_name(f->topic, name, size)))
+        return f->topic;
+    e = kp__topics_find(t, name, size > 0 ? size : strlen(name));
+    if (e != NULL)
+        *f = (struct found){t->serial, e};
+    return e;
 }
 
 void kp__topics_each(struct topics *t,

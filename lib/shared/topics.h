@@ -84,6 +84,10 @@ uint64_t kp__topics_hash(const char *name, size_t size);
 /* NULL: not confirmed.  No lock. */
 struct topic *kp__topics_find(const struct topics *t, const char *name,
                               size_t size);
+/* The same for a name that is likely to be one of the last this thread asked
+ * for; size 0: it is terminated. */
+struct topic *kp__topics_find_again(const struct topics *t, const char *name,
+                                    size_t size);
 static inline const struct topic_view *kp__topic_view(const struct topic *t)
 {
     /* acquire: the queues that the view names were made before it */

@@ -22,7 +22,9 @@ struct topic_list {
 };
 
 struct topics {
-    struct record_accumulator *accumulator; /* fixed at birth */
+    /* fixed at birth */
+    struct record_accumulator *accumulator;
+    uint64_t serial; /* of this table in the process: never 0, never again */
     /* published by the I/O thread */
     _Atomic(struct topic_table *) table;
     _Atomic(struct topic_list *) list;

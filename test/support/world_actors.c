@@ -342,13 +342,20 @@ uint32_t world_record_count(const struct world *w)
     return w->record_count;
 }
 
+/* When it goes on by itself: a brake lets go long before the call's end. */
+static int64_t due_ns(const struct send *s)
+{
+    return s->step == SEND_APPEND && s->append.braking ? s->ticket.deadline_ns
+                                                       : s->deadline_ns;
+}
+
 static bool is_due(const struct world_record *r)
 {
     const struct send *s = &r->sending->send;
 
     return s->ticket.word == NULL ||
            atomic_load(s->ticket.word) != s->ticket.seen ||
-           r->w->now_ns >= s->deadline_ns;
+           r->w->now_ns >= due_ns(s);
 }
 
 /* -- calls -- */
@@ -486,8 +493,8 @@ int64_t world_actors_next_ns(const struct world *w)
     for (uint32_t i = 0; i < w->record_count && w->waiting > 0; i++) {
         const struct world_record *r = w->records[i];
 
-        if (r->sending != NULL && r->sending->send.deadline_ns < at_ns)
-            at_ns = r->sending->send.deadline_ns;
+        if (r->sending != NULL && due_ns(&r->sending->send) < at_ns)
+            at_ns = due_ns(&r->sending->send);
     }
     for (size_t i = 0; i < w->call_count; i++)
         if (!w->calls[i]->done && !w->calls[i]->is_close &&

@@ -25,6 +25,8 @@ static void says(kp_err want)
 
     ck_assert_msg(err == want, "%s, not %s", kp_err_name(err),
                   kp_err_name(want));
+    if (want != KP_OK)
+        ck_assert(!kp__record_is_plain(&r, &settings));
 }
 
 START_TEST(the_smallest_record_is_fine)
@@ -35,6 +37,28 @@ START_TEST(the_smallest_record_is_fine)
     says(KP_OK);
     r.topic = NULL;
     says(KP_EINVAL);
+}
+END_TEST
+
+/* The glance sees what is usual, and is never wrong the other way: says() holds
+ * it against every refusal of this file. */
+START_TEST(most_records_are_plain)
+{
+    static const kp_header h = {{"k", 1}, {NULL, 0}};
+    char value[1000] = {0};
+
+    ck_assert(kp__record_is_plain(&r, &settings));
+    r.key = (kp_bytes){"k", 1};
+    r.flags = KP_NOWAIT;
+    ck_assert(kp__record_is_plain(&r, &settings));
+    for (r.value = (kp_bytes){value, 800}; r.value.size < 1000; r.value.size++)
+        if (kp__record_is_plain(&r, &settings))
+            says(KP_OK);
+    r.value.size = 1;
+    r.headers = &h;
+    r.header_count = 1;
+    ck_assert(!kp__record_is_plain(&r, &settings));
+    says(KP_OK);
 }
 END_TEST
 
@@ -169,6 +193,7 @@ static Suite *check_record_suite(void)
 
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, the_smallest_record_is_fine);
+    tcase_add_test(t, most_records_are_plain);
     tcase_add_test(t, the_bound_is_javas);
     tcase_add_test(t, limits_are_exact);
     tcase_add_test(t, sizes_never_wrap);

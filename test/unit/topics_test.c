@@ -72,6 +72,35 @@ START_TEST(a_confirmed_topic_is_found)
 }
 END_TEST
 
+/* What a thread found is found again by the text that stands there now, not by
+ * where it stands, and in the table that is asked. */
+START_TEST(what_was_found_is_found_again_by_its_text)
+{
+    char text[] = "orders";
+    struct topic *orders = publish("orders", 1), *odders = publish("odders", 1);
+    struct topics *first = topics;
+
+    for (int i = 0; i < 3; i++) {
+        text[1] = 'r';
+        ck_assert_ptr_eq(kp__topics_find_again(topics, text, 0), orders);
+        ck_assert_ptr_eq(kp__topics_find_again(topics, text, 6), orders);
+        text[1] = 'd';
+        ck_assert_ptr_eq(kp__topics_find_again(topics, text, 6), odders);
+        ck_assert_ptr_null(kp__topics_find_again(topics, text, 5));
+        ck_assert_ptr_eq(kp__topics_find_again(topics, text, 0), odders);
+    }
+    topics = kp__topics_create(nobody);
+    ck_assert_ptr_null(kp__topics_find_again(topics, text, 0));
+    ck_assert_ptr_eq(kp__topics_find_again(first, text, 0), odders);
+    kp__topics_destroy(topics);
+    /* Perhaps at the same address: not the one that was. */
+    topics = kp__topics_create(nobody);
+    ck_assert_ptr_null(kp__topics_find_again(topics, text, 0));
+    kp__topics_destroy(topics);
+    topics = first;
+}
+END_TEST
+
 START_TEST(a_topic_grows_and_never_shrinks)
 {
     struct topic *t = publish("orders", 2);
@@ -402,6 +431,7 @@ static Suite *topics_suite(void)
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_confirmed_topic_is_found);
+    tcase_add_test(t, what_was_found_is_found_again_by_its_text);
     tcase_add_test(t, a_topic_grows_and_never_shrinks);
     tcase_add_test(t, many_topics_are_all_found_in_order);
     tcase_add_test(t, refused_until_it_is_published_again);
