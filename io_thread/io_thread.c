@@ -66,6 +66,7 @@ static void lists_init(struct io_thread *io)
     kp__list_init(&io->done);
     kp__list_init(&io->to_report);
     kp__list_init(&io->aside_in_flight);
+    kp__list_init(&io->to_weigh);
     kp__heap_init(&io->timers);
     kp__heap_init(&io->deadlines);
     kp__arena_init(&io->scratch);
@@ -329,7 +330,7 @@ int64_t kp__io_thread_next_timer(const struct io_thread *io)
     at_ns = earlier(at_ns, kp__metadata_next_timer(io->metadata, io->now_ns));
     at_ns = earlier(at_ns, kp__id_next_timer(io));
     at_ns = earlier(at_ns, kp__serve_next_timer(io));
-    if (io->weights_stale)
+    if (!kp__list_empty(&io->to_weigh))
         at_ns = earlier(at_ns, io->weights_at_ns);
     if (io->progressed && work_left(io))
         at_ns = io->now_ns;

@@ -179,7 +179,7 @@ static void plan_look(struct io_thread *io, struct sender_partition *sp,
     note_waiting(io, sp);
     if (backlog != sp->backlog) {
         sp->backlog = backlog;
-        io->weights_stale = true;
+        kp__weights_touch(io, sp->queue->topic);
     }
 }
 

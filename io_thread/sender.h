@@ -45,8 +45,11 @@ void kp__sp_leader(void *io, struct partition_queue *q, struct node *leader,
 void kp__sp_find_leader(struct io_thread *io, struct sender_partition *sp);
 /* A node has become reachable, or not: tell the pool about its partitions. */
 void kp__sn_reachable(struct io_thread *io, struct sender_node *sn, bool yes);
-/* Publish the partitions that unkeyed records should go to: of every topic, if
- * anything has changed and the last time is long enough ago. */
+/* What the topic's weights were made from has changed: they will be made anew.
+ */
+void kp__weights_touch(struct io_thread *io, struct topic *t);
+/* Publish the partitions that unkeyed records should go to, of the topics that
+ * were touched; often enough, and at a bounded share of the thread's time. */
 void kp__weights_update(struct io_thread *io);
 /* ... of this one, now: metadata_events.complete */
 void kp__weights_first(void *io, struct topic *t);

@@ -135,8 +135,10 @@ struct io_thread {
 
     /* the cause to report when a batch never got away */
     kp_err last_network_err;
-    int64_t weights_at_ns;
-    bool weights_stale;
+
+    /* where unkeyed records should go */
+    struct list to_weigh; /* topics (weigh_link) whose weights are out of date */
+    int64_t weights_at_ns; /* not before */
 };
 
 #endif

@@ -246,6 +246,7 @@ static struct topic *make_topic(const char *name, size_t size, uint32_t number)
     atomic_init(&e->refused, KP_OK);
     atomic_init(&e->version, 0);
     atomic_init(&e->sticky, -1);
+    kp__node_init(&e->weigh_link);
     return e;
 }
 

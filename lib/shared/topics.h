@@ -60,6 +60,7 @@ struct topic {
     _Atomic uint32_t round_robin;
     /* I/O thread only */
     void *metadata; /* the metadata's own entry */
+    struct list_node weigh_link; /* while its weights are out of date */
 };
 
 /* A name that is asked for.  Counted; waiters keep it. */
