@@ -196,7 +196,16 @@ def _size(bench, row):
     by_partitions, many, few = bench.ratio(cost(3, 10_000), cost(3, 12))
     by_brokers, wide, narrow = bench.ratio(cost(100, 1000), cost(3, 1000))
     row.set(by_partitions, by_brokers)
-    row.details = {"cpu_ns_10000_partitions": many, "cpu_ns_12_partitions": few,
+
+    def slow(partitions):
+        """At a low rate, where weighing partitions would show."""
+        return bench.cpu_ns(5000, "--record-size", "100", "--throughput",
+                            "1000", "--paced", partitions=partitions,
+                            properties=("linger.ms=0",))
+
+    row.details = {"cpu_ns_10000_partitions_1000_per_s": slow(10_000),
+                   "cpu_ns_12_partitions_1000_per_s": slow(12),
+                   "cpu_ns_10000_partitions": many, "cpu_ns_12_partitions": few,
                    "cpu_ns_100_brokers": wide, "cpu_ns_3_brokers": narrow}
 
 
