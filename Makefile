@@ -325,6 +325,11 @@ scripts := $(support)/smoke $(support)/examples
 .PHONY: check-smoke check-examples check-install
 check-smoke check-examples: check-%: $(call programs,plain)
 	@$(call test_env,plain) $(support)/run $(support)/$*
+# Do the peers' drivers do what multi_thread_send does?
+.PHONY: check-peers
+check-peers: build/plain/perf/multi_thread_send build/plain/$(broker)
+	@$(call test_env,plain) $(peers_dir) $(support)/run \
+	    $(srcdir)/perf/peers/check
 # Instructions of a record by callgrind, against the committed figures.
 .PHONY: check-instructions renew-instructions
 counted := build/plain/perf/multi_thread_send build/plain/$(broker)

@@ -105,10 +105,9 @@ class Run:
         self.latencies = []
 
     def next(self):
+        at, p = self.at, self.payload
         self.at += 1
-        p = self.payload
-        return (p.values[self.at % len(p.values)],
-                p.keys[self.at % len(p.keys)])
+        return p.values[at % len(p.values)], p.keys[at % len(p.keys)]
 
     def count(self, error, sent_ns):
         if error is None:
