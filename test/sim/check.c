@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io_thread/client.h"
 #include "io_thread/sender.h"
 #include "lib/api/partitioner.h"
+#include "lib/api/producer.h"
 #include "test/sim/sim.h"
 
 #define LANES 16 /* partitions of a topic that are looked at */
@@ -39,6 +41,8 @@ struct checker {
     size_t attempts;
     int32_t counts[8]; /* of partitions that "t" has had */
     int count_count;
+    uint64_t connects[SIM_NODES + 1]; /* of which all are checked */
+    bool failed_call; /* a flush or close said that something failed */
     size_t calls; /* of which all before are done and checked */
 };
 
@@ -47,7 +51,7 @@ struct checker {
 static bool was_on_wire(const struct lane *l, const struct ledger *g,
                         int32_t first)
 {
-    if (!l->known || l->producer_id != g->producer_id || l->epoch != g->epoch)
+    if (l->producer_id != g->producer_id || l->epoch != g->epoch)
         return false;
     for (uint32_t i = 0; i < l->wire_count; i++)
         if (l->wire[i] == first)
@@ -100,7 +104,7 @@ static void check_ledger(struct checker *c, const struct sender_partition *sp,
         world_fail(c->s->w, "I-19: %u batches of a partition on the wire",
                    sp->on_wire);
     check_resent(c, sp, l);
-    if (l->known && l->gone >= 0 && l->producer_id == g->producer_id &&
+    if (l->gone >= 0 && l->producer_id == g->producer_id &&
         l->epoch == g->epoch && first_gone(g) == l->gone &&
         l->next_sequence != g->next_sequence)
         world_fail(c->s->w,
@@ -123,11 +127,23 @@ static void check_leader(struct checker *c, const struct sender_partition *sp)
                    (int)sp->leader_epoch, (int)epoch);
 }
 
+/* A broker that is behind does not make us forget. */
+static void check_epoch(struct checker *c, struct lane *l,
+                        const struct sender_partition *sp)
+{
+    int32_t epoch = -1;
+
+    (void)kp__metadata_leader(sp->queue, &epoch);
+    if (l->known && epoch < l->leader_epoch && !sim_has(c->s, F_RECREATE))
+        world_fail(c->s->w, "I-63: leader epoch %d was known, and now %d is",
+                   (int)l->leader_epoch, (int)epoch);
+    l->leader_epoch = epoch;
+}
+
 static void note_lane(struct lane *l, const struct sender_partition *sp)
 {
     const struct ledger *g = &sp->ledger;
 
-    l->known = true;
     l->producer_id = g->producer_id;
     l->epoch = g->epoch;
     l->next_sequence = g->next_sequence;
@@ -150,6 +166,8 @@ static void check_topic(struct checker *c, const char *name, int number)
 
         if (sp == NULL)
             continue;
+        check_epoch(c, l, sp);
+        l->known = true;
         if (!c->s->plain) {
             check_ledger(c, sp, l);
             note_lane(l, sp);
@@ -225,7 +243,64 @@ static void check_attempts(struct checker *c)
     }
 }
 
+/* -- connections -- */
+
+/* I-19: of one connection. */
+static void check_in_flight(struct checker *c, const struct node *n)
+{
+    int count = 0;
+
+    for (struct list_node *at = kp__list_first(&n->in_flight); at != NULL;
+         at = kp__list_next(&n->in_flight, at))
+        count += KP_CONTAINER(at, struct request, link)->api->key ==
+                 API_PRODUCE;
+    if (count > c->s->w->p->settings.max_in_flight)
+        world_fail(c->s->w, "I-19: %d requests on one connection", count);
+}
+
+/* I-40: a bootstrap address, the node behind it and a bootstrap address made
+ * anew may try at the same time: of eight attempts three are of one of
+ * them. */
+static void check_backoff(struct checker *c, int32_t node)
+{
+    struct world *w = c->s->w;
+    int64_t least_ns = w->p->settings.reconnect_backoff_ns * 3 / 4;
+
+    for (; c->connects[node] < w->connects[node]; c->connects[node]++) {
+        const int64_t *at_ns = w->connected_ns[node];
+        uint64_t i = c->connects[node];
+
+        if (i >= 7 && at_ns[i % 16] - at_ns[(i - 7) % 16] < 2 * least_ns)
+            world_fail(w, "I-40: eight connects to node %d within %lld us",
+                       (int)node,
+                       (long long)(at_ns[i % 16] - at_ns[(i - 7) % 16]) / 1000);
+    }
+}
+
+static void check_connections(struct checker *c)
+{
+    const struct sender_node *sn = c->s->w->p->io->nodes;
+
+    for (; sn != NULL; sn = sn->next)
+        check_in_flight(c, sn->node);
+    for (int32_t i = 1; i <= c->s->nodes; i++)
+        check_backoff(c, i);
+}
+
 /* -- who waits -- */
+
+/* Memory is wanted, and what has it waits for nothing but its time. */
+static bool is_only_lingering(const struct io_thread *io)
+{
+    for (int i = 0; i < STANDING_COUNT; i++)
+        if (i != STANDS_LINGERING && i != STANDS_READY &&
+            !kp__list_empty(&io->standing[i]))
+            return false;
+    return kp__list_empty(&io->nodes_with_data) &&
+           kp__list_empty(&io->done) &&
+           !kp__list_empty(&io->standing[STANDS_LINGERING]) &&
+           io->client->request_count == 0;
+}
 
 static void check_memory_line(struct checker *c)
 {
@@ -238,6 +313,10 @@ static void check_memory_line(struct checker *c)
     if (stats.waiting_threads > 0 &&
         stats.available_bytes == stats.total_bytes)
         world_fail(c->s->w, "I-28: %u sends wait, and all memory is free",
+                   stats.waiting_threads);
+    if (kp__pool_pressure(c->s->w->p->pool, NULL) &&
+        stats.waiting_threads > 0 && is_only_lingering(c->s->w->p->io))
+        world_fail(c->s->w, "I-28: %u sends wait, and all others linger",
                    stats.waiting_threads);
 }
 
@@ -324,6 +403,8 @@ static void check_calls(struct checker *c)
 
         if (call->err != KP_PENDING)
             check_flushed(c, call);
+        if (call->err != KP_OK && call->err != KP_PENDING)
+            c->failed_call = true;
         if (call->is_close)
             check_closed(c, call);
     }
@@ -339,6 +420,7 @@ static void on_turn(struct world *w, void *arg)
     check_topic(c, "t", 0);
     check_topic(c, "later", 1);
     check_attempts(c);
+    check_connections(c);
     check_waiting(c);
     check_calls(c);
 }
@@ -358,6 +440,19 @@ static void check_key(struct checker *c, const struct world_record *r)
             return;
     world_fail(c->s->w, "I-64: record %u with key %s went to partition %d",
                r->id, r->key, (int)r->report.partition);
+}
+
+/* A future that has a callback too is done after it. */
+static void check_callback_first(struct checker *c,
+                                 const struct world_record *r)
+{
+    unsigned both = WORLD_FUTURE | WORLD_CALLBACK;
+
+    if ((r->flags & both) == both && r->public_in_callback)
+        world_fail(c->s->w,
+                   "I-09: the future of record %u was done before its "
+                   "callback",
+                   r->id);
 }
 
 static void check_block(struct checker *c, const struct world_record *r)
@@ -393,6 +488,7 @@ void sim_check_all(struct sim *s)
     check_calls(c);
     for (uint32_t i = 0; i < s->w->record_count; i++) {
         check_block(c, s->w->records[i]);
+        check_callback_first(c, s->w->records[i]);
         if (!sim_has(s, F_GROW) && !sim_has(s, F_RECREATE))
             check_key(c, s->w->records[i]);
     }
@@ -414,14 +510,35 @@ void sim_check_begin(struct sim *s)
     c->s = s;
     for (int t = 0; t < SIM_TOPICS; t++)
         for (int i = 0; i < LANES; i++)
-            c->runs[t][i].producer_id = -1;
+            c->runs[t][i].producer_id = c->lanes[t][i].producer_id =
+                c->lanes[t][i].gone = c->lanes[t][i].leader_epoch = -1;
     s->checker = c;
     note_count(c);
     world_on_turn(s->w, on_turn, c);
 }
 
+/* Promise 10: with nothing in the way but a failure, somebody was told. */
+static void check_unwatched(struct sim *s)
+{
+    struct world *w = s->w;
+    unsigned seen = WORLD_FUTURE | WORLD_CALLBACK | WORLD_QUEUE;
+
+    if (w->lost_records || s->acks != -1 || s->checker->failed_call ||
+        kp__producer_take_unwatched(w->p, NULL) != KP_OK)
+        return;
+    for (uint32_t i = 0; i < w->record_count; i++) {
+        const struct world_record *r = w->records[i];
+
+        if (r->state == WORLD_TAKEN && (r->flags & seen) == 0 &&
+            r->stored_times == 0)
+            world_fail(w, "P-10: record %u is lost, and nobody was told", i);
+    }
+}
+
 void sim_check_end(struct sim *s)
 {
+    check_calls(s->checker);
+    check_unwatched(s);
     world_on_turn(s->w, NULL, NULL);
     free(s->checker);
 }

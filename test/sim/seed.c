@@ -65,6 +65,7 @@ uint64_t sim_seed(uint64_t seed, const struct sim_limits *limits)
     s->limits = *limits;
     memset(&last, 0, sizeof(last));
     sim_plan(s);
+    s->w->is_sim = true;
     sim_check_begin(s);
     sim_actors_init(s);
     for (int i = 0; i < s->steps; i++) {

@@ -445,8 +445,6 @@ static void clear_node(struct sim *s, int32_t node)
     if (s->down[node])
         start(s, node, KB_KEEP_STATE);
     s->paused[node] = s->cut_off[node] = false;
-    if (sim_has(s, F_CUT_AT))
-        world_cut(s->w, node, true); /* those that were to end at a byte */
     if (sim_has(s, F_VERSIONS)) {
         world_cut(s->w, node, true);
         kb_node_versions(c, node, API_PRODUCE, 0, 13);
@@ -499,6 +497,7 @@ void sim_weather_clear(struct sim *s)
     for (uint32_t i = 0; i < SIM_CLAIMS; i++)
         finish_claim(s, i);
     world_rule_remove(s->w, -1);
+    world_uncut(s->w);
     (void)kb_set(c, "replication.delay.ms", "0");
     (void)kb_set(c, "metadata.delay.ms", "0");
     (void)kb_set(c, "session.timeout.ms", "0");

@@ -106,16 +106,20 @@ static int64_t mono_ns(void *arg)
     return ((struct world *)arg)->now_ns;
 }
 
+int64_t world_wall_ms(const struct world *w)
+{
+    return WALL_BASE_MS + w->now_ns / KP_NS_PER_MS + w->wall_jump_ms;
+}
+
 static int64_t wall_ms(void *arg)
 {
-    const struct world *w = arg;
-
-    return WALL_BASE_MS + w->now_ns / KP_NS_PER_MS + w->wall_jump_ms;
+    return world_wall_ms(arg);
 }
 
 void world_jump_wall_ms(struct world *w, int64_t by_ms)
 {
     w->wall_jump_ms += by_ms;
+    w->wall_jumped = true;
 }
 
 int64_t world_now_ns(const struct world *w)

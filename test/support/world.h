@@ -89,6 +89,7 @@ struct world_record {
     enum world_state state;
     kp_err refused; /* what a send that took nothing returned */
     int64_t called_ns, returned_ns;
+    int64_t called_wall_ms, returned_wall_ms;
     uint64_t called_at, returned_at; /* places among all calls and returns */
     /* the report: as the future has it, else as the callback or queue
      * brought it; topic and text are copies */
@@ -102,6 +103,7 @@ struct world_record {
     int64_t callback_ns, future_ns;
     uint64_t callback_at; /* its place among all callbacks, from 0 */
     uint64_t polled_at;
+    uint32_t stored_times; /* in logs, at the last world_check */
     bool public_in_callback; /* could another thread see the future done? */
     /* for hooks */
     void *user;
@@ -221,6 +223,8 @@ void world_rule_remove(struct world *w, int id);
 /* End all connections to this node (-1: any) now; lose: bytes on their way,
  * either way, are lost; else they arrive first. */
 void world_cut(struct world *w, int32_t node, bool lose);
+/* No connection that there is will end at a byte drawn beforehand. */
+void world_uncut(struct world *w);
 
 /* The poller fails, so many times. */
 void world_break_poller(struct world *w, int times);

@@ -213,6 +213,7 @@ static void sent(struct world_record *r, kp_err err)
     r->sending = NULL;
     w->waiting--;
     r->returned_ns = w->now_ns;
+    r->returned_wall_ms = world_wall_ms(w);
     r->returned_at = ++w->ticks;
     if (err != KP_OK) {
         /* as kp_send does when a send took nothing */
@@ -282,6 +283,7 @@ struct world_record *world_send_what(struct world *w,
 
     r->sending = s;
     r->called_ns = w->now_ns;
+    r->called_wall_ms = world_wall_ms(w);
     r->called_at = ++w->ticks;
     w->waiting++;
     s->record.topic = r->topic;

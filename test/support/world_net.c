@@ -171,6 +171,12 @@ void world_cut(struct world *w, int32_t node, bool lose)
             cut(c, lose);
 }
 
+void world_uncut(struct world *w)
+{
+    for (struct world_conn *c = w->conns; c != NULL; c = c->next)
+        c->cut_after = SIZE_MAX;
+}
+
 /* -- transport -- */
 
 static int32_t node_of(struct world *w, const struct address *to)
@@ -207,6 +213,7 @@ static kp_err t_connect(void *arg, const struct address *to,
     c->silent = link_of(c)->silent;
     c->cut_after = link_of(c)->cut_after;
     c->cut_loses = link_of(c)->cut_loses;
+    w->connected_ns[node][w->connects[node]++ % 16] = w->now_ns;
     *w->conns_end = c;
     w->conns_end = &c->next;
     *out = world_must(calloc(1, sizeof(**out)));

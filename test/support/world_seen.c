@@ -318,6 +318,18 @@ struct stored {
     bool at_report; /* one copy stands where the report says */
 };
 
+/* A record without a time of its own is stamped by the send. */
+static void check_time_of(const struct world *w, const struct world_record *r,
+                          const struct kb_record *k)
+{
+    if (w->wall_jumped || r->state != WORLD_TAKEN ||
+        (k->timestamp_ms >= r->called_wall_ms &&
+         k->timestamp_ms <= r->returned_wall_ms))
+        return;
+    world_fail(w, "I-68: record %u is stamped %lld ms off", r->id,
+               (long long)(k->timestamp_ms - r->called_wall_ms));
+}
+
 /* Of a batch that it had, a broker says the time of its last record. */
 static void check_stamp(const struct world *w, const struct world_record *r,
                         const struct kb_record *k)
@@ -350,6 +362,8 @@ static void read_log(struct world *w, const char *topic, int32_t partition,
         if (w->records[id]->report.offset == k.offset)
             stored[id].at_report = true;
         check_stamp(w, w->records[id], &k);
+        if (w->is_sim)
+            check_time_of(w, w->records[id], &k);
         if (latest != NULL && w->idempotent && !w->lost_state &&
             w->records[id]->returned_at < latest->called_at)
             world_fail(w, "I-11: %s [%d]: record %u stands behind record %u", topic,
@@ -461,6 +475,7 @@ void world_check(struct world *w)
              !deleted && p < kb_topic_partitions(w->cluster, topic); p++)
             read_log(w, topic, p, stored);
     for (uint32_t i = 0; i < w->record_count; i++) {
+        w->records[i]->stored_times = stored[i].times;
         check_time(w, w->records[i]);
         check_truth(w, w->records[i], &stored[i]);
     }

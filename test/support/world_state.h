@@ -27,6 +27,7 @@ struct world {
     int64_t now_ns, begin_ns;
     bool trace;
     int64_t wall_jump_ms;
+    bool wall_jumped;
     uint64_t digest;
     void (*on_turn)(struct world *w, void *arg);
     void *on_turn_arg;
@@ -82,6 +83,10 @@ struct world {
     } topics[WORLD_TOPICS_MAX]; /* that there are or were */
     size_t topic_count;
     bool lost_records, lost_state; /* world_forgive */
+    bool is_sim; /* no callback or test sets times of its own */
+    /* connects to each node: how many, and when the last ones began */
+    uint64_t connects[WORLD_NODES_MAX + 1];
+    int64_t connected_ns[WORLD_NODES_MAX + 1][16]; /* by number modulo 16 */
 };
 
 /* world.c: around everything that is the library's */
@@ -108,6 +113,7 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
 void world_seen_fini(struct world *w);
 
 void *world_must(void *p);
+int64_t world_wall_ms(const struct world *w);
 void world_digest_add(struct world *w, uint64_t value);
 void world_trace(const struct world *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
