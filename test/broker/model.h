@@ -277,7 +277,8 @@ void kb_rule_remove(struct kb_cluster *c, int id); /* -1: all */
 int64_t kb_rule_hits(const struct kb_cluster *c, int id);
 /* One rule as a line of text, as in a script file (README.md has them all):
  *   api=produce node=1 topic=t partition=0 skip=2 count=1 error=6 append
- *   answer=none answer_ms=100 process_ms=10 at=7 throttle_ms=5 offset=3 log_start=2 ...
+ *   answer=none answer_ms=100 process_ms=10 at=7 throttle_ms=5 offset=3
+ *   log_start=2 ...
  * NULL, or what is wrong with it. */
 const char *kb_rule_parse(const char *line, struct kb_rule *out);
 
