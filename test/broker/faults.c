@@ -152,10 +152,6 @@ static void merge_part(struct kb_action *to, const struct kb_action *from)
         to->has_offset = true;
         to->base_offset = from->base_offset;
     }
-    if (from->has_log_start) {
-        to->has_log_start = true;
-        to->log_start = from->log_start;
-    }
     to->omit |= from->omit;
     to->repeat |= from->repeat;
     to->stranger |= from->stranger;

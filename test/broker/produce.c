@@ -416,8 +416,6 @@ static void force(struct kb_wait *w)
 {
     if (w->forced)
         w->answer->error_code = w->forced_error;
-    if (w->action.has_log_start)
-        w->answer->log_start_offset = w->action.log_start;
     if (w->action.has_offset)
         w->answer->base_offset = w->action.base_offset;
     if (w->action.has_log_start)

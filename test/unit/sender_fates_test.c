@@ -340,32 +340,6 @@ START_TEST(retries_keep_the_old_id)
 }
 END_TEST
 
-/* S35, S38: the broker says that it does not know the producer, and where its
- * log begins: behind all that was acknowledged (it was cut off), or before it
- * (the state alone was lost).  Either way the batch goes again under the next
- * epoch from number 0, and nobody is told of an error. */
-START_TEST(a_forgotten_producer_starts_again)
-{
-    struct world *w =
-        world_begin(&(struct world_options){.settings = WORLD_SETTINGS(FAST)});
-    struct world_record *r;
-
-    (void)world_send_many(w, 0, 3, 0);
-    world_settle(w);
-    (void)world_rule(w, _i == 0 ? "api=produce count=1 error=59 log_start=3"
-                                : "api=produce count=1 error=59 log_start=0");
-    r = world_send_many(w, 0, 2, 0);
-    world_settle(w);
-    expect_ok(r, 3);
-    ck_assert_uint_eq(world_attempts(w), 3);
-    ck_assert_int_eq(header(w, 2)->producer_epoch, 1);
-    ck_assert_int_eq(header(w, 2)->base_sequence, 0);
-    ck_assert_int_eq(header(w, 2)->record_count, 2);
-    world_check(w);
-    world_end(w);
-}
-END_TEST
-
 /* S37, in our own way: two on the wire, and the broker has forgotten the producer
  * for both: proven not stored, they go again in order under one new epoch, each
  * once. */
@@ -649,7 +623,6 @@ static Suite *sender_fates_suite(void)
     tcase_add_test(t, an_expired_one_costs_an_epoch);
     tcase_add_test(t, a_disconnect_at_the_last_epoch);
     tcase_add_test(t, retries_keep_the_old_id);
-    tcase_add_loop_test(t, a_forgotten_producer_starts_again, 0, 2);
     tcase_add_test(t, two_forgotten_at_once);
     tcase_add_test(t, timed_out_and_expired_is_given_back_once);
     tcase_add_test(t, expired_with_half_a_frame_written);
