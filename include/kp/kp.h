@@ -180,7 +180,11 @@ typedef struct kp_record {
 /* -- Configuration: Java's property names, Java's defaults -- */
 KP_API kp_err kp_config_create(kp_config **out);
 KP_API void kp_config_destroy(kp_config *config);
-/* An unknown name is KP_EINVAL, and the text names the nearest known one. */
+/* An unknown name is KP_EINVAL, and the text names the nearest known one.  What
+ * this version lacks (TLS, SASL, transactions) is KP_ENOTSUP, here and in a file,
+ * and sticks: no producer is made from this config any more, whatever is set
+ * later, so that nothing meant to be secret is sent in the clear.  Any other
+ * refusal leaves the config as it was. */
 KP_API kp_err kp_config_set(kp_config *config, const char *name,
                             const char *value, kp_error *error);
 /* Read a Java .properties file: the one the Kafka tools already use.  Unknown

@@ -23,6 +23,8 @@ struct load {
     int *last_lines; /* by index of kp__config_names; 0: not there */
     char *values[PROPERTY_COUNT];
     int unknown;
+    kp_err err; /* the first line's that was refused; the rest is still read, for
+                   what it asks that we lack */
 };
 
 static kp_err note_line(void *arg, int line, const char *name,
@@ -106,8 +108,12 @@ static kp_err take_property(void *arg, int line, const char *name,
         return KP_OK;
     if (err == KP_ENOTSUP)
         kp__config_note_refused(load->config, name);
+    if (load->err != KP_OK)
+        return KP_OK; /* the first was told */
+    load->err = err;
     kp__properties_where(where, sizeof(where), load->source, line);
-    return kp__error_set(error, err, KP_OK, "%s: %s", where, reason.text);
+    (void)kp__error_set(error, err, KP_OK, "%s: %s", where, reason.text);
+    return KP_OK;
 }
 
 static void commit(struct load *load)
@@ -130,7 +136,7 @@ static void commit(struct load *load)
 kp_err kp__config_load(struct kp_config *config, const char *source,
                        const char *text, size_t size, kp_error *error)
 {
-    struct load load = {config, source, NULL, {NULL}, 0};
+    struct load load = {.config = config, .source = source};
     kp_err err;
 
     load.last_lines = kp__zalloc(kp__config_name_count * sizeof(int));
@@ -141,6 +147,8 @@ kp_err kp__config_load(struct kp_config *config, const char *source,
     if (err == KP_OK)
         err = kp__properties_parse(source, text, size, take_property, &load,
                                    error);
+    if (err == KP_OK)
+        err = load.err;
     if (err == KP_OK)
         commit(&load);
     kp__values_free(load.values);

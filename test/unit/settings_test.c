@@ -461,6 +461,21 @@ START_TEST(what_a_file_lacks_stays_refused)
 }
 END_TEST
 
+/* Also behind a line that is wrong otherwise, which is the one that is told. */
+START_TEST(what_a_bad_file_lacks_stays_refused)
+{
+    static const char text[] = "acks=few\nbatch.size=x\n"
+                               "security.protocol=SASL_SSL\nretries=5\n";
+
+    ck_assert_int_eq(
+        kp__config_load(config, "f", text, sizeof(text) - 1, &error),
+        KP_EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "line 1: acks=\"few\""));
+    set_ok("retries", "7");
+    make_fails(KP_ENOTSUP, "security.protocol" LACKS);
+}
+END_TEST
+
 START_TEST(other_refusals_are_forgotten)
 {
     ck_assert_int_eq(kp_config_set(config, "acks", "x", NULL), KP_EINVAL);
@@ -821,6 +836,7 @@ static void add_cross_checks(TCase *tcase)
     tcase_add_test(tcase, bootstrap_servers_are_required);
     ADD_LOOP(tcase, what_is_lacking_stays_refused, lacking);
     tcase_add_test(tcase, what_a_file_lacks_stays_refused);
+    tcase_add_test(tcase, what_a_bad_file_lacks_stays_refused);
     tcase_add_test(tcase, other_refusals_are_forgotten);
     tcase_add_test(tcase, rack_aware_needs_a_rack);
     ADD_LOOP(tcase, idempotence_matrix, matrix);
