@@ -252,7 +252,8 @@ static bool name_confirmed(struct metadata *m, struct wanted *w,
     struct topic_meta *t = kp__meta_confirm(m, w->name, w->size, count);
 
     if (t == NULL)
-        return name_failed(m, w, KP_ENOMEM);
+        return name_failed(
+            m, w, kp__topics_is_full(m->topics) ? KP_ETOPIC : KP_ENOMEM);
     t->status_set = w->err != KP_OK;
     kp__wanted_drop(m, w);
     (void)topic_known(m, t, version, a);

@@ -19,8 +19,8 @@
 /* A call that waits for less than this is not held up by the backlog. */
 #define BRAKE_FROM_NS KP_NS_PER_SEC
 
-/* What more waiting will not change, as Java sees it: a broker's code, or that
- * no broker speaks our versions. */
+/* What more waiting will not change, as Java sees it: a broker's code, that no
+ * broker speaks our versions, or that there is no room for another topic. */
 static bool is_final(kp_err err)
 {
     return err != KP_OK && !kp__error_may_pass(err);

@@ -44,10 +44,7 @@ static struct topic_wait *make_wait(const char *name, size_t size,
 
 static bool table_is_full(struct topics *t)
 {
-    /* relaxed: a limit need not be exact */
-    return atomic_load_explicit(&t->count, memory_order_relaxed) >=
-               TOPICS_MAX ||
-           t->waits.count >= TOPICS_MAX;
+    return kp__topics_is_full(t) || t->waits.count >= TOPICS_MAX;
 }
 
 /* Under the lock. */

@@ -125,6 +125,14 @@ struct topic *kp__topics_find(const struct topics *topics, const char *name,
     }
 }
 
+bool kp__topics_is_full(const struct topics *topics)
+{
+    struct topics *t = (struct topics *)(uintptr_t)topics;
+
+    /* relaxed: whoever is not the I/O thread need not know exactly */
+    return atomic_load_explicit(&t->count, memory_order_relaxed) >= TOPICS_MAX;
+}
+
 /* What this thread found last, by where the name stood.  Programs name a topic
  * by the same few strings, so comparing it with what was found there is cheaper
  * than hashing it. */

@@ -61,7 +61,9 @@ kp_err kp__error_answered(int16_t code)
 
 bool kp__error_may_pass(kp_err err)
 {
-    return err < 0 ? err != KP_ENOTSUP : kp__error_info(err)->retriable;
+    if (err < 0)
+        return err != KP_ENOTSUP && err != KP_ETOPIC;
+    return kp__error_info(err)->retriable;
 }
 
 /* One attempt alone.  A broker has a frame only when it has its last byte, and

@@ -38,7 +38,7 @@ kp_err kp__error_answered(int16_t code);
 
 /* Is the question worth asking again that was answered so, about a topic or for
  * a producer id?  Yes for what Java retries, for a broker that failed in a way
- * it has no code for, and for errors of our own but KP_ENOTSUP. */
+ * it has no code for, and for errors of our own but KP_ENOTSUP and KP_ETOPIC. */
 bool kp__error_may_pass(kp_err err);
 
 /* What is known after one more attempt: (error of the attempt, acks, whether

@@ -972,6 +972,47 @@ START_TEST(topics_nobody_asked_about_are_ignored)
 }
 END_TEST
 
+/* Two names are asked for while there is room for one: whichever the answer
+ * names first gets it, the other is told why not, and nothing else that an
+ * answer brings ever enters. */
+START_TEST(the_last_place_is_given_once)
+{
+    struct world w;
+    struct topic_wait *a, *b;
+    int64_t since_ns;
+    char name[32];
+
+    world_init(&w, 1);
+    settle(&w);
+    for (uint32_t i = 0; i < TOPICS_MAX - 1; i++) {
+        (void)snprintf(name, sizeof(name), "t%u", i);
+        ck_assert_ptr_nonnull(
+            kp__topics_publish(w.topics, name, strlen(name), 1));
+    }
+    (void)say(&w, "a", 1);
+    (void)say(&w, "b", 1);
+    (void)say(&w, "c", 1);
+    a = want(&w, "a");
+    b = want(&w, "b");
+    run(&w, 5 * SEC);
+    ck_assert_ptr_nonnull(find(&w, "a"));
+    ck_assert_ptr_null(find(&w, "b"));
+    ck_assert_ptr_null(find(&w, "c"));
+    ck_assert_int_eq(kp__topics_wait_state(w.topics, a, &since_ns), KP_OK);
+    ck_assert_int_eq(kp__topics_wait_state(w.topics, b, &since_ns), KP_ETOPIC);
+    ck_assert(kp__topics_is_full(w.topics));
+    /* a topic in use still grows */
+    w.says_count = 0;
+    (void)say(&w, "a", 3);
+    kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
+    run(&w, 5 * SEC);
+    ck_assert_int_eq(kp__topic_view(find(&w, "a"))->count, 3);
+    unwant(&w, a);
+    unwant(&w, b);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_topic_named_by_its_id_is_found)
 {
     struct world w;
@@ -1345,6 +1386,7 @@ static Suite *metadata_suite(void)
     tcase_add_test(t, n7_an_answer_without_brokers_has_failed);
     tcase_add_test(t, entries_that_cannot_be_are_passed_over);
     tcase_add_test(t, topics_nobody_asked_about_are_ignored);
+    tcase_add_test(t, the_last_place_is_given_once);
     tcase_add_test(t, a_topic_named_by_its_id_is_found);
     tcase_add_test(t, spoilt_answers_do_no_harm);
     tcase_add_test(t, a_hundred_thousand_partitions);
