@@ -109,7 +109,8 @@ static kp_err make_network(struct io_thread *io, kp_error *error)
     io->poller = io->env.poller->create(io->env.poller->arg, &p->bell.wakeup);
     if (io->poller == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
-                             "the system gave no poller: too many open files?");
+                             "the system gave no poller: too many open "
+                             "files? see ulimit -n");
     io->client = kp__client_create(io->settings, &io->env, p->log, p->metrics,
                                    &p->status, &on_client);
     if (io->client == NULL)

@@ -15,7 +15,8 @@ kp_err kp_cq_create(kp_cq **out, kp_error *error)
 
     if (out == NULL)
         return kp__error_set(error, KP_EINVAL, KP_OK,
-                             "kp_cq_create: out must not be NULL");
+                             "kp_cq_create: out is NULL: give the address of "
+                             "a kp_cq *");
     cq = kp__zalloc(sizeof(*cq));
     if (cq == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,

@@ -140,7 +140,9 @@ kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error)
     began_ns = kp__now_ns(&p->clock);
     err = kp__flush_begin(&f, p, kp__deadline_ns(began_ns, timeout_ms));
     if (err == KP_ENOMEM)
-        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_flush: no memory");
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "kp_flush: no memory; what was sent is delivered "
+                             "all the same: try again, or wait for reports");
     err = wait_for(&f);
     kp__flush_end(&f);
     kp__metrics_add_flush_ns(p->metrics, kp__now_ns(&p->clock) - began_ns);

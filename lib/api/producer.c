@@ -39,7 +39,9 @@ kp_err kp__check_waiting_call(const struct kp_producer *p, const char *what,
 {
     if (p == NULL)
         return kp__error_set(error, KP_EINVAL, KP_OK,
-                             "%s: the producer is NULL", what);
+                             "%s: the producer is NULL: give what "
+                             "kp_producer_create made",
+                             what);
     if (timeout_ms < KP_FOREVER)
         return kp__error_set(error, KP_EINVAL, KP_OK,
                              "%s: timeout_ms is %lld; use KP_FOREVER, 0 or "
@@ -129,7 +131,9 @@ static kp_err make_parts(struct kp_producer *p, kp_error *error)
                              kp__codec_names());
     if (err != KP_OK)
         return kp__error_set(error, err, KP_OK,
-                             "no memory for the compressors");
+                             "no memory for %zu compressors of %zu bytes: "
+                             "lower batch.size and max.request.size",
+                             p->compressors.count, kp__raw_max(s));
     kp__accumulator_init(&p->accumulator, s, &p->clock, p->pool,
                          &p->compressors, &p->bell);
     return KP_OK;
@@ -234,7 +238,8 @@ static kp_err close_result(struct kp_producer *p, kp_error *error)
         return kp__error_set(error, KP_ECLOSED, err,
                              "the close's timeout came before everything was "
                              "delivered: what was left has failed, see its "
-                             "reports");
+                             "reports; a longer timeout_ms gives it more "
+                             "time");
     return err;
 }
 
@@ -254,14 +259,24 @@ struct op *kp__close_begin(struct kp_producer *p, int64_t timeout_ms)
     return op;
 }
 
+static kp_err no_memory_to_close(kp_error *error)
+{
+    return kp__error_set(error, KP_ENOMEM, KP_OK,
+                         "kp_close: no memory; try again, or call "
+                         "kp_producer_destroy, which needs none");
+}
+
 static kp_err close_from_callback(struct kp_producer *p, kp_error *error)
 {
     struct op *op = kp__close_begin(p, 0);
 
     if (op == NULL)
-        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_close: no memory");
+        return no_memory_to_close(error);
     kp__op_unref(op);
-    return KP_PENDING;
+    return kp__error_set(error, KP_PENDING, KP_OK,
+                         "kp_close: begun with timeout 0, as a callback may "
+                         "not wait; close again from another thread to wait "
+                         "for its end");
 }
 
 kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
@@ -283,7 +298,7 @@ kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error)
         return close_from_callback(p, error);
     op = kp__close_begin(p, timeout_ms);
     if (op == NULL)
-        return kp__error_set(error, KP_ENOMEM, KP_OK, "kp_close: no memory");
+        return no_memory_to_close(error);
     /* The I/O thread keeps the deadline; its reports come before its answer. */
     while (!kp__op_is_done(op)) {
         kp__op_ticket(op, KP_NEVER, &t);

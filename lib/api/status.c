@@ -13,11 +13,12 @@ kp_err kp_status(kp_producer *p, const char *topic, kp_error *error)
 
     if (p == NULL)
         return kp__error_set(error, KP_EINVAL, KP_OK,
-                             "kp_status: the producer is NULL");
+                             "kp_status: the producer is NULL: give what "
+                             "kp_producer_create made");
     if (p->fork_generation != kp__fork_generation())
         return kp__error_set(error, KP_EFORK, KP_OK,
                              "kp_status: the producer belongs to the parent "
-                             "process");
+                             "process; make one after fork");
     err = kp__status_get(&p->status, topic, topic != NULL ? strlen(topic) : 0,
                          &found);
     if (err != KP_OK) {
@@ -28,6 +29,6 @@ kp_err kp_status(kp_producer *p, const char *topic, kp_error *error)
     if (atomic_load(&p->accumulator.taking) == TAKING_CLOSED)
         return kp__error_set(error, KP_ECLOSED, KP_OK,
                              "the producer is closed: it takes no more "
-                             "records");
+                             "records; make another");
     return KP_OK;
 }

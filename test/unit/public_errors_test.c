@@ -284,9 +284,12 @@ START_TEST(calls_refuse_a_producer_that_is_none)
 {
     int32_t count = 99;
 
-    ASSERT_TEXT(kp_flush(NULL, 0, &error), KP_EINVAL, "producer", "NULL");
-    ASSERT_TEXT(kp_close(NULL, 0, &error), KP_EINVAL, "producer", "NULL");
-    ASSERT_TEXT(kp_status(NULL, "t", &error), KP_EINVAL, "producer", "NULL");
+    ASSERT_TEXT(kp_flush(NULL, 0, &error), KP_EINVAL, "NULL",
+                "kp_producer_create");
+    ASSERT_TEXT(kp_close(NULL, 0, &error), KP_EINVAL, "NULL",
+                "kp_producer_create");
+    ASSERT_TEXT(kp_status(NULL, "t", &error), KP_EINVAL, "NULL",
+                "kp_producer_create");
     ASSERT_ERR(kp_flush(NULL, 0, NULL), KP_EINVAL);
     ASSERT_ERR(kp_close(NULL, 0, NULL), KP_EINVAL);
     ASSERT_ERR(kp_status(NULL, NULL, NULL), KP_EINVAL);
