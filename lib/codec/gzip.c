@@ -7,7 +7,11 @@
 #ifdef KP_HAVE_GZIP
 
 #define LEVEL_UNSET (-1) /* "the default", as Java writes it */
-#define LEVEL_DEFAULT 6
+#ifdef HAVE_LIBDEFLATE
+#define LEVEL_DEFAULT 3 /* docs/decisions/gzip-libdeflate.md */
+#else
+#define LEVEL_DEFAULT 6 /* zlib's own */
+#endif
 #define LEVEL_MAX 9
 
 static struct codec_context *gzip_create(int level, size_t max_input)

@@ -226,6 +226,33 @@ START_TEST(lz4_level_9_is_fast)
 }
 END_TEST
 
+/* -1: docs/decisions/gzip-libdeflate.md. */
+START_TEST(gzip_default_level)
+{
+#ifdef HAVE_LIBDEFLATE
+    const int expected = 3, dearer = 6;
+#else
+    const int expected = 6, dearer = 9;
+#endif
+    const struct codec *c = kp__codec(CODEC_GZIP);
+    size_t size = 60000;
+    uint8_t *in = malloc(size);
+    struct packed unset, same, other;
+
+    fill(in, size, TEXT);
+    unset = pack(c, -1, in, size, 0);
+    same = pack(c, expected, in, size, 0);
+    other = pack(c, dearer, in, size, 0);
+    ck_assert_uint_eq(unset.size, same.size);
+    ck_assert_mem_eq(unset.data, same.data, same.size);
+    ck_assert_uint_lt(other.size, unset.size);
+    free(unset.data);
+    free(same.data);
+    free(other.data);
+    free(in);
+}
+END_TEST
+
 static bool untouched(const uint8_t *p, size_t size)
 {
     while (size > 0 && p[size - 1] == 0xee)
@@ -765,6 +792,7 @@ static void add_one(TCase *t, enum codec_id id, const TTest *test)
 static void add_frames(TCase *t)
 {
     add_one(t, CODEC_LZ4, lz4_level_9_is_fast);
+    add_one(t, CODEC_GZIP, gzip_default_level);
     add_one(t, CODEC_GZIP, gzip_bytes);
     add_one(t, CODEC_SNAPPY, snappy_bytes);
     add_one(t, CODEC_LZ4, lz4_bytes);
