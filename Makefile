@@ -165,7 +165,7 @@ build/$(1)/%.a: build/$(1)/sources
 	$$(archive)
 
 $(patsubst %.c,build/$(1)/%,$(filter-out test/fuzz/% test/failcalls/%,\
-    $(test_src))): build/$(1)/%: build/$(1)/%.o \
+    $(test_src))): build/$(1)/%: build/$(1)/%.o build/$(1)/libsim.a \
     build/$(1)/libsupport.a build/$(1)/libbroker.a build/$(1)/libkp.a
 	$$(call link,$(1),$(CHECK_LIBS))
 $(patsubst %.c,build/$(1)/%,$(filter test/fuzz/%,$(test_src))): \
@@ -368,7 +368,7 @@ $(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
 # valgrind runs one thread at a time and each twenty times slower: not those
 # that only repeat what others do over much data or many seeds, nor the one that
 # forks: in a child, what the parent's other threads held looks lost.
-not_valgrind := golden_message_test codec_test weather_test world_test \
+not_valgrind := golden_message_test codec_test sim_test world_test \
     public_failmalloc_test broker_cluster_test memory_pressure_world_test \
     accumulator_threads_test public_process_test failcalls_test
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \

@@ -85,11 +85,11 @@ static void on_report(struct world *w, struct world_record *r)
     case 4:
         if (s->sent < s->limits.records) {
             struct world_record *more = world_send_what(
-                w, &(struct world_what){
-                       .partition = r->partition,
-                       .topic = r->topic,
-                       .size = 20,
-                       .flags = WORLD_CALLBACK | WORLD_FUTURE});
+                w,
+                &(struct world_what){.partition = r->partition,
+                                     .topic = r->topic,
+                                     .size = 20,
+                                     .flags = WORLD_CALLBACK | WORLD_FUTURE});
 
             s->sent++;
             if (more->state == WORLD_WAITING)
@@ -177,9 +177,8 @@ static void close_now(struct sim *s)
 
     if (!sim_has(s, F_CLOSE) || s->close != NULL || !sim_chance(r, 4))
         return;
-    s->close = world_close(s->w, sim_chance(r, 30)
-                                     ? 0
-                                     : (int64_t)kp__rng_below(r, 3000));
+    s->close = world_close(
+        s->w, sim_chance(r, 30) ? 0 : (int64_t)kp__rng_below(r, 3000));
 }
 
 void sim_actors_init(struct sim *s)

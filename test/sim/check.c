@@ -43,7 +43,7 @@ struct checker {
     int count_count;
     uint64_t connects[SIM_NODES + 1]; /* of which all are checked */
     bool failed_call; /* a flush or close said that something failed */
-    size_t calls; /* of which all before are done and checked */
+    size_t calls;     /* of which all before are done and checked */
 };
 
 /* -- the ledgers -- */
@@ -67,13 +67,11 @@ static void check_resent(struct checker *c, const struct sender_partition *sp,
     const struct ledger *g = &sp->ledger;
 
     for (uint32_t i = 0; i < g->count; i++) {
-        if (!g->entries[i].on_wire ||
-            was_on_wire(l, g, g->entries[i].first))
+        if (!g->entries[i].on_wire || was_on_wire(l, g, g->entries[i].first))
             continue;
         for (uint32_t j = 0; j < i; j++)
             if (!g->entries[j].on_wire && g->entries[j].batch != NULL)
-                world_fail(c->s->w,
-                           "I-20: sequence %d was sent while %d waits",
+                world_fail(c->s->w, "I-20: sequence %d was sent while %d waits",
                            (int)g->entries[i].first, (int)g->entries[j].first);
     }
 }
@@ -95,8 +93,8 @@ static void check_ledger(struct checker *c, const struct sender_partition *sp,
     if ((uint32_t)c->s->w->p->settings.max_in_flight < limit)
         limit = (uint32_t)c->s->w->p->settings.max_in_flight;
     for (uint32_t i = 0; i < g->count; i++)
-        whole += g->entries[i].batch != NULL &&
-                 !g->entries[i].batch->split_child;
+        whole +=
+            g->entries[i].batch != NULL && !g->entries[i].batch->split_child;
     if (whole > limit)
         world_fail(c->s->w, "I-19: %u batches unresolved, the limit is %u",
                    whole, limit);
@@ -107,8 +105,7 @@ static void check_ledger(struct checker *c, const struct sender_partition *sp,
     if (l->gone >= 0 && l->producer_id == g->producer_id &&
         l->epoch == g->epoch && first_gone(g) == l->gone &&
         l->next_sequence != g->next_sequence)
-        world_fail(c->s->w,
-                   "I-18: numbers were given while %d is unresolved",
+        world_fail(c->s->w, "I-18: numbers were given while %d is unresolved",
                    (int)l->gone);
     if (g->producer_id >= 0 && g->epoch < 0)
         world_fail(c->s->w, "I-21: epoch %d", (int)g->epoch);
@@ -156,8 +153,7 @@ static void note_lane(struct lane *l, const struct sender_partition *sp)
 
 static void check_topic(struct checker *c, const char *name, int number)
 {
-    struct topic *t =
-        kp__topics_find(c->s->w->p->topics, name, strlen(name));
+    struct topic *t = kp__topics_find(c->s->w->p->topics, name, strlen(name));
     const struct topic_view *v = t != NULL ? kp__topic_view(t) : NULL;
 
     for (int32_t i = 0; v != NULL && i < v->count && i < LANES; i++) {
@@ -223,8 +219,8 @@ static void check_run(struct checker *c, struct run *n,
                    "I-17: %s [%d] epoch %d: sequence %d, and %d was next",
                    a->topic, (int)a->partition, (int)h->producer_epoch,
                    (int)h->base_sequence, (int)n->next);
-    gap = distance(n->next,
-                   kp__sequence_add(h->base_sequence, h->record_count));
+    gap =
+        distance(n->next, kp__sequence_add(h->base_sequence, h->record_count));
     if (gap < 1 << 30)
         n->next = kp__sequence_add(n->next, gap);
 }
@@ -252,8 +248,8 @@ static void check_in_flight(struct checker *c, const struct node *n)
 
     for (struct list_node *at = kp__list_first(&n->in_flight); at != NULL;
          at = kp__list_next(&n->in_flight, at))
-        count += KP_CONTAINER(at, struct request, link)->api->key ==
-                 API_PRODUCE;
+        count +=
+            KP_CONTAINER(at, struct request, link)->api->key == API_PRODUCE;
     if (count > c->s->w->p->settings.max_in_flight)
         world_fail(c->s->w, "I-19: %d requests on one connection", count);
 }
@@ -296,8 +292,7 @@ static bool is_only_lingering(const struct io_thread *io)
         if (i != STANDS_LINGERING && i != STANDS_READY &&
             !kp__list_empty(&io->standing[i]))
             return false;
-    return kp__list_empty(&io->nodes_with_data) &&
-           kp__list_empty(&io->done) &&
+    return kp__list_empty(&io->nodes_with_data) && kp__list_empty(&io->done) &&
            !kp__list_empty(&io->standing[STANDS_LINGERING]) &&
            io->client->request_count == 0;
 }
@@ -310,8 +305,7 @@ static void check_memory_line(struct checker *c)
     if (stats.available_bytes > stats.total_bytes)
         world_fail(c->s->w, "I-26: %zu bytes of %zu are free",
                    stats.available_bytes, stats.total_bytes);
-    if (stats.waiting_threads > 0 &&
-        stats.available_bytes == stats.total_bytes)
+    if (stats.waiting_threads > 0 && stats.available_bytes == stats.total_bytes)
         world_fail(c->s->w, "I-28: %u sends wait, and all memory is free",
                    stats.waiting_threads);
     if (kp__pool_pressure(c->s->w->p->pool, NULL) &&

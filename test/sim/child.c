@@ -121,8 +121,8 @@ static bool in_child(void (*fn)(void *arg), void *arg, struct sim_failure *out)
     if (waitpid(pid, &status, 0) != pid)
         abort();
     *out = told->failure;
-    if (status != 0 && !(WIFEXITED(status) &&
-                         WEXITSTATUS(status) == STATUS_FAILED))
+    if (status != 0 &&
+        !(WIFEXITED(status) && WEXITSTATUS(status) == STATUS_FAILED))
         say_how_it_ended(status, said, out);
     if (said != NULL)
         (void)fclose(said);

@@ -35,7 +35,8 @@ static void draw_features(struct sim *s)
 {
     for (int f = 0; f < F_COUNT; f++) {
         kp__rng_seed(&s->of_feature[f],
-                     s->seed ^ ((uint64_t)f + 1) * UINT64_C(0x9e3779b97f4a7c15));
+                     s->seed ^
+                         ((uint64_t)f + 1) * UINT64_C(0x9e3779b97f4a7c15));
         if (sim_chance(&s->rng, features[f].percent))
             s->on |= UINT64_C(1) << f;
     }

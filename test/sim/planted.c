@@ -17,9 +17,9 @@
 static void caught(int number, const char *name, uint64_t tries, uint64_t seed,
                    const char *text)
 {
-    (void)printf("planted %d (%s): caught by seed %llu, try %llu: %s\n",
-                 number, name, (unsigned long long)seed,
-                 (unsigned long long)tries, text);
+    (void)printf("planted %d (%s): caught by seed %llu, try %llu: %s\n", number,
+                 name, (unsigned long long)seed, (unsigned long long)tries,
+                 text);
     (void)fflush(stdout);
 }
 
@@ -62,8 +62,7 @@ static bool finds(const char *table, int number, const char *name)
 {
     if (!sim_plant(number))
         abort();
-    if (kept_seed_finds(table, number, name) ||
-        fresh_seed_finds(number, name))
+    if (kept_seed_finds(table, number, name) || fresh_seed_finds(number, name))
         return true;
     (void)printf("planted %d (%s): NOT CAUGHT\n", number, name);
     (void)fflush(stdout);

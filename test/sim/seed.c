@@ -33,9 +33,9 @@ static void step(struct sim *s)
 
     sim_weather_step(s);
     sim_actors_step(s);
-    until_ns = world_now_ns(s->w) +
-               (int64_t)kp__rng_below(&s->rng, (uint32_t)(s->step_ns / 1000)) *
-                   1000;
+    until_ns =
+        world_now_ns(s->w) +
+        (int64_t)kp__rng_below(&s->rng, (uint32_t)(s->step_ns / 1000)) * 1000;
     world_run_until_ns(s->w, until_ns);
     if (sim_chance(&s->rng, 6))
         sim_check_all(s);
@@ -45,10 +45,10 @@ static void end(struct sim *s)
 {
     sim_weather_clear(s);
     if (s->close == NULL && is_open(s) && sim_chance(&s->rng, 30))
-        s->close = world_close(s->w, sim_chance(&s->rng, 50)
-                                         ? KP_FOREVER
-                                         : (int64_t)kp__rng_below(&s->rng,
-                                                                  3000));
+        s->close =
+            world_close(s->w, sim_chance(&s->rng, 50)
+                                  ? KP_FOREVER
+                                  : (int64_t)kp__rng_below(&s->rng, 3000));
     world_settle(s->w);
     sim_check_all(s);
     if (is_open(s))

@@ -85,7 +85,7 @@ struct sim_limits sim_shrink(uint64_t seed, const struct sim_limits *from,
     fewer(&h, &h.best.records, size->records);
     fewer(&h, &h.best.actors, size->actors);
     without_features(&h, size->on);
-    fewer(&h, &h.best.steps, size->steps < h.best.steps ? size->steps
-                                                        : h.best.steps);
+    fewer(&h, &h.best.steps,
+          size->steps < h.best.steps ? size->steps : h.best.steps);
     return h.best;
 }

@@ -39,8 +39,8 @@ struct sim_limits {
     uint64_t off; /* features, by bit */
     int steps, actors, records, faults;
 };
-#define SIM_ALL ((struct sim_limits){0, INT32_MAX, INT32_MAX, INT32_MAX, \
-                                     INT32_MAX})
+#define SIM_ALL \
+    ((struct sim_limits){0, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX})
 
 #define SIM_NODES 4 /* at most; ids from 1 */
 #define SIM_ACTORS 6
@@ -50,14 +50,14 @@ struct sim_limits {
 struct actor {
     struct rng rng;
     int number;
-    unsigned flags;       /* of its records */
-    uint32_t burst;       /* sends in a row, at most */
-    uint32_t idle;        /* percent of the steps in which it does nothing */
-    uint32_t flush;       /* percent that it flushes */
+    unsigned flags; /* of its records */
+    uint32_t burst; /* sends in a row, at most */
+    uint32_t idle;  /* percent of the steps in which it does nothing */
+    uint32_t flush; /* percent that it flushes */
     int32_t size;
-    int32_t lane;         /* its partition; -1: any */
+    int32_t lane; /* its partition; -1: any */
     const char *topic;
-    bool keys, waits;     /* waits: for each report before the next send */
+    bool keys, waits; /* waits: for each report before the next send */
     uint32_t max_wait_ms;
     struct world_record *last;
     struct world_call *call;
@@ -151,8 +151,7 @@ bool sim_fails(uint64_t seed, const struct sim_limits *limits,
 /* Runs seeds sim_nth(base, i) for i in [from, to) until one fails: its i, else
  * `to`. One in a hundred is run twice (I-78). */
 uint64_t sim_run_some(uint64_t base, uint64_t from, uint64_t to,
-                      const struct sim_limits *limits,
-                      struct sim_failure *out);
+                      const struct sim_limits *limits, struct sim_failure *out);
 uint64_t sim_nth(uint64_t base, uint64_t i);
 /* The planted fault that acts, 0: none.  False: this build has none. */
 bool sim_plant(int number);

@@ -105,8 +105,7 @@ static void do_latency(struct sim *s, struct rng *r)
 static void any_stamp(struct sim *s)
 {
     (void)kb_topic_set(world_cluster(s->w), "t",
-                       "message.timestamp.after.max.ms",
-                       "9223372036854775807");
+                       "message.timestamp.after.max.ms", "9223372036854775807");
 }
 
 static void do_leader(struct sim *s, struct rng *r)
@@ -280,12 +279,11 @@ static void produce_rule(struct sim *s, struct rng *r, const char *what)
 
 static void do_produce(struct sim *s, struct rng *r)
 {
-    const char *what =
-        SIM_PICK(r, "error=6", "error=6 append", "error=3 append", "error=7",
-                 "error=7 append", "error=19", "error=20 append", "error=5",
-                 "error=56", "error=56 append", "error=10", "error=18",
-                 "error=87", "error=2", "error=45", "error=47", "error=59",
-                 "error=14", "error=999", "omit");
+    const char *what = SIM_PICK(
+        r, "error=6", "error=6 append", "error=3 append", "error=7",
+        "error=7 append", "error=19", "error=20 append", "error=5", "error=56",
+        "error=56 append", "error=10", "error=18", "error=87", "error=2",
+        "error=45", "error=47", "error=59", "error=14", "error=999", "omit");
 
     /* with acks=1 a leader answers these before it appends */
     if (s->acks == 1 && strstr(what, "append") != NULL &&
@@ -310,14 +308,15 @@ static void do_answer(struct sim *s, struct rng *r)
 
 static void do_throttle(struct sim *s, struct rng *r)
 {
-    produce_rule(s, r, SIM_PICK(r, "throttle_ms=200", "throttle_ms=50",
-                                "throttle_ms=-5", "throttle_ms=900"));
+    produce_rule(s, r,
+                 SIM_PICK(r, "throttle_ms=200", "throttle_ms=50",
+                          "throttle_ms=-5", "throttle_ms=900"));
 }
 
 static void do_trouble(struct sim *s, struct rng *r)
 {
-    const char *api = SIM_PICK(r, "metadata", "metadata", "api-versions",
-                               "init-producer-id");
+    const char *api =
+        SIM_PICK(r, "metadata", "metadata", "api-versions", "init-producer-id");
     const char *what =
         SIM_PICK(r, "answer=close", "answer=none", "answer=stall",
                  "answer=garbage", "answer_ms=400", "error=5", "error=3",
@@ -392,21 +391,36 @@ static const struct {
     uint32_t often; /* percent of the plan's badness; 100: as bad as it is */
     void (*fn)(struct sim *s, struct rng *r);
 } weather[] = {
-    {F_CUT, 60, do_cut},         {F_CUT_AT, 50, do_cut_at},
-    {F_STALL_TO, 60, do_stall_to}, {F_STALL_FROM, 60, do_stall_from},
-    {F_BLACK_HOLE, 40, do_black_hole}, {F_REFUSE, 40, do_refuse},
-    {F_WINDOW, 60, do_window},   {F_DRIBBLE, 60, do_dribble},
-    {F_LATENCY, 60, do_latency}, {F_LEADER, 100, do_leader},
-    {F_STOP, 60, do_stop},       {F_FORGET, 20, do_forget},
-    {F_PAUSE, 40, do_pause},     {F_ISOLATE, 40, do_isolate},
-    {F_STORAGE, 60, do_storage}, {F_REPLICAS, 60, do_replicas},
-    {F_LAGGARD, 60, do_laggard}, {F_TRIM, 30, do_trim},
-    {F_GROW, 20, do_grow},       {F_CREATE, 30, do_create},
-    {F_RECREATE, 10, do_recreate}, {F_LIMIT, 60, do_limit},
-    {F_VERSIONS, 20, do_versions}, {F_PRODUCE, 150, do_produce},
-    {F_ANSWER, 100, do_answer},  {F_THROTTLE, 60, do_throttle},
-    {F_TROUBLE, 60, do_trouble}, {F_WALL, 60, do_wall},
-    {F_HOLD, 30, do_hold},       {F_CLAIM, 200, do_claim},
+    {F_CUT, 60, do_cut},
+    {F_CUT_AT, 50, do_cut_at},
+    {F_STALL_TO, 60, do_stall_to},
+    {F_STALL_FROM, 60, do_stall_from},
+    {F_BLACK_HOLE, 40, do_black_hole},
+    {F_REFUSE, 40, do_refuse},
+    {F_WINDOW, 60, do_window},
+    {F_DRIBBLE, 60, do_dribble},
+    {F_LATENCY, 60, do_latency},
+    {F_LEADER, 100, do_leader},
+    {F_STOP, 60, do_stop},
+    {F_FORGET, 20, do_forget},
+    {F_PAUSE, 40, do_pause},
+    {F_ISOLATE, 40, do_isolate},
+    {F_STORAGE, 60, do_storage},
+    {F_REPLICAS, 60, do_replicas},
+    {F_LAGGARD, 60, do_laggard},
+    {F_TRIM, 30, do_trim},
+    {F_GROW, 20, do_grow},
+    {F_CREATE, 30, do_create},
+    {F_RECREATE, 10, do_recreate},
+    {F_LIMIT, 60, do_limit},
+    {F_VERSIONS, 20, do_versions},
+    {F_PRODUCE, 150, do_produce},
+    {F_ANSWER, 100, do_answer},
+    {F_THROTTLE, 60, do_throttle},
+    {F_TROUBLE, 60, do_trouble},
+    {F_WALL, 60, do_wall},
+    {F_HOLD, 30, do_hold},
+    {F_CLAIM, 200, do_claim},
 };
 
 void sim_weather_step(struct sim *s)
