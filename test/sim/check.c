@@ -202,6 +202,8 @@ static void check_run(struct checker *c, struct run *n,
     const struct record_batch_header *h = &a->header;
     int32_t gap;
 
+    if (h->producer_id < n->producer_id)
+        return; /* late, of an id that is over */
     if (n->producer_id != h->producer_id || n->epoch < h->producer_epoch) {
         bool first = n->producer_id < 0;
 

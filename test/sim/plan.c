@@ -131,7 +131,7 @@ void sim_plan(struct sim *s)
     draw_features(s);
     s->nodes = 1 + (int)kp__rng_below(r, SIM_NODES);
     s->partitions = 1 + (int32_t)kp__rng_below(r, sim_chance(r, 10) ? 12 : 3);
-    s->steps = 10 + (int)kp__rng_below(r, 70);
+    s->steps = 10 + (int)kp__rng_below(r, sim_chance(r, 15) ? 250 : 70);
     s->step_ns = (1 + kp__rng_below(r, 40)) * MS;
     s->how_bad = 2 + kp__rng_below(r, 25);
     latency_ms = 1 + kp__rng_below(r, 10);

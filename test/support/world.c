@@ -368,6 +368,7 @@ static void make_cluster(struct world *w, const struct world_options *o)
         abort();
     w->cluster = kb_create(&c);
     kb_advance(w->cluster, w->now_ns);
+    kb_on_verdict(w->cluster, world_seen_verdict, w);
     for (int i = 1; i <= c.nodes; i++) {
         (void)snprintf(host, sizeof(host), "10.0.0.%d", i);
         kb_node_address(w->cluster, i, host, 9092);

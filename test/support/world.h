@@ -103,6 +103,10 @@ struct world_record {
     int64_t callback_ns, future_ns;
     uint64_t callback_at; /* its place among all callbacks, from 0 */
     uint64_t polled_at;
+    /* the last append of it to any log, be it lost later */
+    bool appended;
+    int64_t appended_id;
+    int32_t appended_epoch, appended_sequence;
     uint32_t stored_times; /* in logs, at the last world_check */
     bool public_in_callback; /* could another thread see the future done? */
     /* for hooks */
@@ -143,6 +147,7 @@ struct world_attempt { /* one batch of one Produce request, on arrival */
     struct record_batch_header header;
     size_t size;      /* of the whole batch */
     uint32_t first_id; /* of its first record; UINT32_MAX: unreadable */
+    size_t ids_at;     /* the world's: where the ids of its records are kept */
 };
 
 /* -- the network, one link a node; change at will -- */

@@ -36,6 +36,9 @@ static void copy_report(struct world_record *r, const kp_report *report)
         return;
     r->reported = true;
     r->reported_ns = w->now_ns;
+    if (w->is_sim && report->stored == KP_STORED_NO && r->appended)
+        world_fail(w, "I-04: record %u is reported NO and was appended",
+                   r->id);
     w->unreported--;
     world_digest_add(w, (uint64_t)r->id << 32 | (uint32_t)report->err);
     world_trace(w, "record %u: %s, cause %s, stored %d, offset %lld", r->id,

@@ -71,6 +71,37 @@ static void name_record(struct world *w, const struct world_attempt *a,
         abort();
 }
 
+/* I-16: what may be in a log under one identity is not sent under another. */
+static void check_identity(struct world *w, const struct world_attempt *a,
+                           int32_t index, uint32_t id)
+{
+    const struct world_record *r = w->records[id];
+    int32_t sequence = (int32_t)(((uint32_t)a->header.base_sequence +
+                                  (uint32_t)index) &
+                                 INT32_MAX);
+
+    if (!r->appended || a->header.producer_id < 0 || w->lost_state ||
+        (r->appended_id == a->header.producer_id &&
+         r->appended_epoch == a->header.producer_epoch &&
+         r->appended_sequence == sequence))
+        return;
+    world_fail(w,
+               "I-16: record %u was appended under epoch %d as %d and is sent "
+               "under epoch %d as %d",
+               id, (int)r->appended_epoch, (int)r->appended_sequence,
+               (int)a->header.producer_epoch, (int)sequence);
+}
+
+static void keep_id(struct world *w, uint32_t id)
+{
+    if (w->id_count == w->id_capacity) {
+        w->id_capacity = w->id_capacity == 0 ? 256 : 2 * w->id_capacity;
+        w->ids = world_must(
+            realloc(w->ids, w->id_capacity * sizeof(*w->ids)));
+    }
+    w->ids[w->id_count++] = id;
+}
+
 static void check_record_of(struct world *w, const struct world_attempt *a,
                             const struct record_view *v, uint32_t id)
 {
@@ -106,10 +137,12 @@ static void see_records(struct world *w, struct world_attempt *a,
             world_fail(w, "I-24: a record without an id reached a broker");
         if (id != NO_ID) {
             check_record_of(w, a, &v, id);
+            check_identity(w, a, n, id);
             name_record(w, a, n, id);
             if (n == 0)
                 a->first_id = id;
         }
+        keep_id(w, id);
         n++;
     }
     if (r.failed || n != a->header.record_count)
@@ -197,6 +230,7 @@ static void see_batch(struct world *w, int32_t node, int16_t version,
     a->partition = p->index;
     a->size = p->records.size;
     a->first_id = NO_ID;
+    a->ids_at = w->id_count;
     kp__reader_init(&r, p->records.data, p->records.size);
     if (!kp__record_batch_decode(&r, &a->header))
         world_fail(w, "I-30: a batch whose header cannot be read");
@@ -243,6 +277,47 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
     }
     w->request_count++;
     kp__arena_fini(&arena);
+}
+
+/* The newest attempt that a verdict may speak of; or NULL. */
+static const struct world_attempt *attempt_of(const struct world *w,
+                                              const struct kb_verdict *v)
+{
+    for (size_t i = w->attempt_count; i-- > 0;) {
+        const struct world_attempt *a = &w->attempts[i];
+
+        if (a->node == v->node_id && a->partition == v->partition &&
+            a->header.crc == v->header.crc && a->size == v->batch_size)
+            return a;
+    }
+    return NULL;
+}
+
+static void note_append(struct world *w, const struct world_attempt *a,
+                        int32_t index, uint32_t id)
+{
+    struct world_record *r = id < w->record_count ? w->records[id] : NULL;
+
+    if (r == NULL)
+        return;
+    if (w->is_sim && r->reported && r->report.stored == KP_STORED_NO)
+        world_fail(w, "I-04: record %u was reported NO and is appended", id);
+    r->appended = true;
+    r->appended_id = a->header.producer_id;
+    r->appended_epoch = a->header.producer_epoch;
+    r->appended_sequence = (int32_t)(((uint32_t)a->header.base_sequence +
+                                      (uint32_t)index) &
+                                     INT32_MAX);
+}
+
+void world_seen_verdict(void *world, const struct kb_verdict *v)
+{
+    struct world *w = world;
+    const struct world_attempt *a =
+        v->appended && v->header_valid ? attempt_of(w, v) : NULL;
+
+    for (int32_t i = 0; a != NULL && i < a->header.record_count; i++)
+        note_append(w, a, i, w->ids[a->ids_at + (size_t)i]);
 }
 
 size_t world_attempts(const struct world *w)
@@ -510,5 +585,6 @@ void world_seen_fini(struct world *w)
 {
     kp__map_fini(&w->names);
     free(w->attempts);
+    free(w->ids);
     free(w->text);
 }

@@ -75,6 +75,8 @@ struct world {
     struct world_attempt *attempts;
     size_t attempt_count, attempt_capacity;
     uint32_t request_count;
+    uint32_t *ids; /* of the records of all attempts */
+    size_t id_count, id_capacity;
     struct map names; /* of sequence numbers: identity -> record id + 1 */
     char *text;
     struct {
@@ -83,7 +85,7 @@ struct world {
     } topics[WORLD_TOPICS_MAX]; /* that there are or were */
     size_t topic_count;
     bool lost_records, lost_state; /* world_forgive */
-    bool is_sim; /* no callback or test sets times of its own */
+    bool is_sim; /* no test that stamps records, or whose brokers lie */
     /* connects to each node: how many, and when the last ones began */
     uint64_t connects[WORLD_NODES_MAX + 1];
     int64_t connected_ns[WORLD_NODES_MAX + 1][16]; /* by number modulo 16 */
@@ -110,6 +112,7 @@ void world_collect(struct world *w);
 /* world_seen.c */
 void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
                       size_t size);
+void world_seen_verdict(void *world, const struct kb_verdict *v);
 void world_seen_fini(struct world *w);
 
 void *world_must(void *p);
