@@ -5,6 +5,8 @@
  * memory, which goes back when nobody can touch the bytes any more. */
 #include "io_thread/sender.h"
 
+#include <stdio.h>
+
 void kp__register(struct io_thread *io, struct sender_partition *sp,
                   struct batch *b)
 {
@@ -172,6 +174,60 @@ static kp_err expiry_cause(const struct io_thread *io,
     return KP_OK;
 }
 
+/* How the brokers stand, for a batch that did not get away. */
+static const char *what_stands(struct io_thread *io,
+                               const struct sender_partition *sp,
+                               kp_error *room)
+{
+    const char *text = NULL;
+
+    if (sp->leader != NULL && sp->leader->unreachable)
+        (void)kp__node_error(sp->leader->node, &text);
+    else if (sp->leader == NULL &&
+             kp__status_get(&io->p->status, sp->queue->topic->name->text,
+                            sp->queue->topic->name->size, room) != KP_OK)
+        text = room->text;
+    return text;
+}
+
+/* Whoever reads only the report should know what kept it. */
+static const char *expiry_text(struct io_thread *io,
+                               const struct sender_partition *sp,
+                               const struct batch *b, kp_err err, char *out,
+                               size_t size)
+{
+    const char *why;
+    kp_error room;
+
+    if (err != KP_ETIMEDOUT)
+        return NULL;
+    why = what_stands(io, sp, &room);
+    if (why == NULL && b->last_err != KP_OK)
+        why = kp_err_name(b->last_err);
+    if (why == NULL)
+        why = b->place == PLACE_IN_FLIGHT ? "its request was not answered"
+                                          : "it waited for its turn";
+    (void)snprintf(out, size, "%u records for %.100s [%d], %lld ms old: %.300s",
+                   b->record_count, sp->queue->topic->name->text,
+                   (int)sp->queue->partition,
+                   (long long)((io->now_ns - b->created_ns) / KP_NS_PER_MS),
+                   why);
+    return out;
+}
+
+static void give_up(struct io_thread *io, struct sender_partition *sp,
+                    struct batch *b, kp_err err)
+{
+    char text[500];
+    const char *said = expiry_text(io, sp, b, err, text, sizeof(text));
+
+    if (err == KP_ETIMEDOUT && b->attempts == 0)
+        kp__metrics_record(io->p->metrics, SENSOR_QUEUE_TIME_MS,
+                           (double)(io->now_ns - b->created_ns) / KP_NS_PER_MS,
+                           io->now_ns);
+    kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, said);
+}
+
 static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
                            int64_t deadline_ns, kp_err err)
 {
@@ -189,7 +245,7 @@ static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
          * answer has come. */
         if (b->certainty != CERTAIN_YES)
             b->certainty = CERTAIN_MAYBE;
-        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+        give_up(io, sp, b, err);
     }
 }
 
@@ -208,7 +264,7 @@ static void fail_children(struct io_thread *io, struct sender_partition *sp,
             continue;
         if (b->certainty != CERTAIN_YES)
             b->certainty = CERTAIN_MAYBE;
-        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+        give_up(io, sp, b, err);
     }
 }
 
@@ -227,7 +283,7 @@ static void fail_where_they_stand(struct io_thread *io,
         struct batch *b = KP_CONTAINER(n, struct batch, link);
         bool ours = b->place != PLACE_COMPRESSING;
 
-        kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, NULL);
+        give_up(io, sp, b, err);
         /* A claimant sees the fate when it is done and gives the bytes back. */
         if (ours)
             kp__release(io, b);
