@@ -99,6 +99,24 @@ static void took(struct io_thread *io, struct sender_partition *sp,
     record_drained(io, sp, b);
 }
 
+/* Brokers before 2.1 do not know zstd, and may call it anything. */
+static bool is_too_new(const struct sender_node *sn, const struct batch *b)
+{
+    return b->codec == CODEC_ZSTD &&
+           kp__node_version(sn->node, API_PRODUCE, INT16_MAX) < 7;
+}
+
+static void refuse(struct io_thread *io, struct sender_partition *sp,
+                   struct batch *b)
+{
+    kp__complete(io, sp, b, KP_UNSUPPORTED_COMPRESSION_TYPE, b->last_err, -1,
+                 -1,
+                 "the broker speaks Produce below version 7, which has no "
+                 "zstd: choose another compression.type, or brokers from "
+                 "2.1 on");
+    kp__release(io, b);
+}
+
 /* Take batches off the node's ready list into io->taken, while they fit;
  * returns how many. */
 static size_t take_ready(struct io_thread *io, struct sender_node *sn)
@@ -122,8 +140,12 @@ static size_t take_ready(struct io_thread *io, struct sender_node *sn)
 
             if (count > 0 && size + more > io->settings->max_request_size)
                 break;
-            if (kp__queue_take(sp->queue, true, &io->taken[count]) ==
+            if (kp__queue_take(sp->queue, true, &io->taken[count]) !=
                 QUEUE_OK) {
+                /* a sender has the lock: later */
+            } else if (is_too_new(sn, io->taken[count])) {
+                refuse(io, sp, io->taken[count]);
+            } else {
                 took(io, sp, io->taken[count]);
                 count++;
                 size += more;

@@ -202,6 +202,31 @@ START_TEST(numbers_of_what_may_be_stored_are_burnt)
 }
 END_TEST
 
+/* UR-101: no zstd to a broker that does not know it. */
+START_TEST(no_zstd_below_produce_7)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .no_wait = true,
+        .settings = WORLD_SETTINGS(FAST, "compression.type", "zstd")});
+    struct world_record *r, *next;
+
+    kb_node_versions(world_cluster(w), 1, 0, 0, 6);
+    r = world_send_many(w, 0, 3, 500);
+    world_settle(w);
+    world_expect(r, KP_UNSUPPORTED_COMPRESSION_TYPE, KP_OK, KP_STORED_NO, -1);
+    ck_assert_ptr_nonnull(strstr(r->text, "zstd"));
+    ck_assert_uint_eq(world_attempts(w), 0);
+    kb_node_versions(world_cluster(w), 1, 0, 0, 7);
+    world_cut(w, 1, false);
+    next = world_send_many(w, 0, 3, 500);
+    world_settle(w);
+    world_expect(next, KP_OK, KP_OK, KP_STORED_YES, 0);
+    ck_assert_int_eq(world_attempt(w, 0)->header.attributes & 7, 4);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* UR-097: what is spoken is the highest of both, whatever the lowest is said to
  * be. */
 START_TEST(the_highest_common_version_is_spoken)
@@ -525,6 +550,7 @@ static Suite *user_reports_suite(void)
     tcase_add_test(t, an_expired_record_says_what_kept_it);
     tcase_add_test(t, what_expires_counts_as_queued);
     tcase_add_test(t, numbers_of_what_may_be_stored_are_burnt);
+    tcase_add_test(t, no_zstd_below_produce_7);
     tcase_add_loop_test(t, the_highest_common_version_is_spoken, 0, 6);
     tcase_add_test(t, a_known_topic_that_brokers_forget_for_a_while);
     tcase_add_test(t, a_very_long_deadline_is_waited_for);
