@@ -89,6 +89,16 @@ unsigned long calls_counted(enum call_group group)
     return atomic_load(&counted[group]);
 }
 
+static bool is_harmless(enum call c, int how)
+{
+    bool moves_bytes = c == CALL_recv || c == CALL_sendmsg;
+
+    return how == EINTR || how == EAGAIN || how == SHORT ||
+           how == DONE(EINTR) || (moves_bytes && how == ENOMEM) ||
+           (moves_bytes && how == ENOBUFS) ||
+           (c == CALL_futex_wait && how == NOTHING);
+}
+
 struct failed_call calls_failed(void)
 {
     struct failed_call f = {0};
@@ -99,6 +109,7 @@ struct failed_call calls_failed(void)
     f.name = table[c].name;
     f.how = atomic_load(&failed_how);
     f.ways = ways_of((enum call)c);
+    f.harmless = c != CALL_pthread_create && is_harmless((enum call)c, f.how);
     return f;
 }
 

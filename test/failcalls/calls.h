@@ -31,6 +31,9 @@ struct failed_call {
     const char *name;
     int how;       /* as in calls.def; texts by calls_how */
     unsigned ways; /* that this call has */
+    /* An interruption, a part only, no room just now: nothing is lost, so no
+     * connection may be. */
+    bool harmless;
 };
 struct failed_call calls_failed(void);
 const char *calls_how(int how);

@@ -28,7 +28,7 @@
 int __real_poll(struct pollfd *fds, nfds_t count, int ms);
 
 #define RECORDS 24
-#define DELIVERY_MS 6000
+#define DELIVERY_MS 8000
 #define LATE_MS 4000 /* what a loaded machine may add */
 #define HANG_S 60
 #define SPIN_CALLS 5000
@@ -213,10 +213,10 @@ static void write_settings(struct life *l)
     (void)fprintf(f,
                   "bootstrap.servers=%s:%d\n"
                   "delivery.timeout.ms=%d\n"
-                  "request.timeout.ms=600\nmax.block.ms=5000\nlinger.ms=1\n"
+                  "request.timeout.ms=2500\nmax.block.ms=5000\nlinger.ms=1\n"
                   "batch.size=900\nretry.backoff.ms=5\n"
                   "reconnect.backoff.ms=5\nreconnect.backoff.max.ms=20\n"
-                  "socket.connection.setup.timeout.ms=600\n"
+                  "socket.connection.setup.timeout.ms=2500\n"
                   "buffer.memory=300000\nclient.id=unlucky\n%s",
                   l->kind->host, l->port, DELIVERY_MS, l->kind->settings);
     (void)fclose(f);
@@ -277,6 +277,25 @@ static void count_one(void *arg, const kp_metric *m)
 {
     (void)m;
     ++*(int *)arg;
+}
+
+static void note_closes(void *arg, const kp_metric *m)
+{
+    if (strcmp(m->name, "connection-close-total") == 0 && m->label_count == 1)
+        *(double *)arg = m->value;
+}
+
+/* What a call's failure loses nothing by, costs no connection either. */
+static void check_connections(struct life *l)
+{
+    double closes = -1;
+
+    kp_metrics(l->p, note_closes, &closes);
+    if (closes < 0)
+        broken(l, "no count of connections");
+    if (l->kind->closes >= 0 && closes > l->kind->closes &&
+        calls_failed().harmless)
+        broken(l, "%g connections were lost", closes - l->kind->closes);
 }
 
 /* The calls of a life that do not send. */
@@ -439,6 +458,7 @@ static void live(struct life *l)
     if (!l->failure->until_end)
         calls_disarm();
     send_last(l);
+    check_connections(l);
     end(l);
     calls_disarm();
     check_spin(l);

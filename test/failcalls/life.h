@@ -12,6 +12,7 @@ struct kind_of_life {
     const char *host;     /* of bootstrap.servers */
     const char *rule;     /* what the broker does wrong besides; "" */
     bool once;            /* idempotent: in order, none twice */
+    int closes;           /* connections that end by themselves; -1: any */
     bool no_queue;        /* a sender that also polls must not wait */
 };
 
