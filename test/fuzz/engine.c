@@ -97,9 +97,16 @@ static void print_folder(const char *path)
     struct dirent **entries;
     int n = scandir(path, &entries, NULL, alphasort);
 
-    for (int i = 0; i < n; i++)
+    if (n < 0) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    for (int i = 0; i < n; i++) {
         if (entries[i]->d_name[0] != '.')
             print_file(path, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
