@@ -265,6 +265,45 @@ START_TEST(a_senseless_throttle_time_is_ignored)
 }
 END_TEST
 
+/* O19: a log function that asks and sends, on whatever thread it is. */
+static kp_producer *_Atomic asked;
+static _Atomic int answers;
+
+static void log_that_asks(void *arg, const kp_log *line)
+{
+    kp_producer *p = atomic_load(&asked);
+    kp_record r = record_of("t", "from the log");
+
+    (void)arg;
+    (void)line;
+    if (p == NULL)
+        return;
+    r.flags = KP_NOWAIT;
+    (void)kp_status(p, NULL, NULL);
+    (void)kp_send(p, &r, NULL);
+    (void)kp_flush(p, 0, NULL);
+    (void)atomic_fetch_add(&answers, 1);
+}
+
+START_TEST(a_log_function_may_ask)
+{
+    kp_config *c = make_config(kp_broker_bootstrap(broker), FAST, NULL);
+    kp_producer *p;
+    kp_report report;
+
+    atomic_store(&answers, 0);
+    kp_config_on_log(c, KP_LOG_DEBUG, log_that_asks, NULL);
+    p = start_producer(c);
+    learn_topic(p, "t");
+    atomic_store(&asked, p);
+    add_rule("api=produce count=2 answer=close");
+    send_to(p, "t", 0, "0", &report);
+    ck_assert_int_gt(atomic_load(&answers), 0);
+    atomic_store(&asked, NULL);
+    end(p);
+}
+END_TEST
+
 /* -- connecting -- */
 
 /* A01: one bootstrap address refuses, the other serves. */
@@ -585,6 +624,32 @@ START_TEST(a_connection_closed_while_idle_is_no_error)
 }
 END_TEST
 
+static bool has_all(struct kb_cluster *c, void *arg)
+{
+    return kb_log_end(c, "t", 0) == *(const int64_t *)arg;
+}
+
+/* UR-065: nobody answers, and yet all that was taken arrives. */
+START_TEST(a_close_after_acks_0_loses_nothing)
+{
+    char value[100];
+    kp_record r = {.topic = "t", .value = {value, sizeof(value)}};
+    int64_t sent = 0;
+
+    memset(value, 'v', sizeof(value));
+    for (int i = 0; i < 30; i++) {
+        kp_producer *p = MAKE_PRODUCER("acks", "0", "linger.ms",
+                                       i % 2 == 0 ? "0" : "5", NULL);
+
+        for (int k = 0; k < 100; k++, sent++)
+            ASSERT_OK(kp_send(p, &r, NULL));
+        ASSERT_OK(kp_close(p, SOON_MS, &error));
+        ASSERT_OK(kp_producer_destroy(p));
+        ck_assert(kp_broker_wait(broker, has_all, &sent, SOON_MS));
+    }
+}
+END_TEST
+
 /* -- versions -- */
 
 static void speaks(int32_t node, int16_t api, int16_t min, int16_t max)
@@ -851,10 +916,12 @@ static Suite *public_faults_suite(void)
     tcase_add_test(t, an_unknown_code_is_shown_and_may_be_stored);
     tcase_add_test(t, a_hostile_text_is_short_and_plain);
     tcase_add_test(t, a_senseless_throttle_time_is_ignored);
+    tcase_add_test(t, a_log_function_may_ask);
     tcase_add_loop_test(t, a_door_that_shuts_is_knocked_at_slowly, 0, 2);
     tcase_add_loop_test(t, a_request_cut_anywhere_is_sent_again, 0, STRIPES);
     tcase_add_test(t, a_request_cut_anywhere_is_told_truly);
     tcase_add_loop_test(t, a_connection_closed_while_idle_is_no_error, 0, 2);
+    tcase_add_test(t, a_close_after_acks_0_loses_nothing);
     tcase_add_loop_test(t, an_old_hello_is_tried, 0, 4);
     tcase_add_test(t, no_producer_ids_is_fatal_and_says_what_to_do);
     tcase_add_loop_test(t, a_broker_too_old_is_said_at_once, 0, 2);

@@ -539,6 +539,37 @@ START_TEST(the_queue_moves_with_the_leader)
 }
 END_TEST
 
+/* D17: the leader that had it is gone for good, and what it acknowledged with it:
+ * the producer goes on, under numbers that are new. */
+START_TEST(an_unclean_election_is_survived)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2, .replication = 2, .settings = WORLD_SETTINGS(FAST)});
+    struct kb_cluster *c = world_cluster(w);
+    int32_t old = kb_leader(c, "t", 0);
+    struct world_record *r;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    kb_follower_stall(c, "t", 0, 3 - old, true, world_now_ns(w));
+    world_run_ms(w, 60000); /* it is out of the ISR */
+    for (int i = 0; i < 3; i++) {
+        (void)world_send(w, 0);
+        world_settle(w);
+    }
+    kb_node_stop(c, old, false, world_now_ns(w));
+    ck_assert(kb_leader_move(c, "t", 0, 3 - old, true, world_now_ns(w)));
+    ck_assert_str_eq(world_log(w, "t", 0), "0");
+    for (int i = 0; i < 3; i++) {
+        r = world_send(w, 0);
+        world_settle(w);
+        world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 1 + i);
+    }
+    ck_assert_str_eq(world_log(w, "t", 0), "0 4 5 6");
+    world_end(w);
+}
+END_TEST
+
 static Suite *user_reports_suite(void)
 {
     Suite *s = suite_create("user_reports");
@@ -564,6 +595,7 @@ static Suite *user_reports_suite(void)
     tcase_add_test(t, the_rest_goes_when_the_socket_takes_it);
     tcase_add_test(t, a_lonely_record_is_acknowledged_soon);
     tcase_add_test(t, the_queue_moves_with_the_leader);
+    tcase_add_test(t, an_unclean_election_is_survived);
     suite_add_tcase(s, t);
     return s;
 }
