@@ -24,7 +24,7 @@ struct sender {
     uint64_t refused;
 };
 
-static void *send_all(void *arg)
+static void send_all(void *arg)
 {
     struct sender *s = arg;
     kp_record r = client_counted_record(s->client, s->size);
@@ -36,7 +36,6 @@ static void *send_all(void *arg)
             s->refused++;
         s->waits_ns[i] = pace_now_ns() - began_ns;
     }
-    return NULL;
 }
 
 static int by_value(const void *a, const void *b)
@@ -64,12 +63,13 @@ int main(int argc, char **argv)
     struct client_option options[] = {
         {"threads", 2000}, {"rounds", 40}, {"record-size", 12000}, {NULL, 0}};
     static struct client c;
+    struct client_spent spent;
     struct sender *senders;
-    int64_t *waits_ns, rounds, at_ns;
+    int64_t *waits_ns, rounds;
     unsigned threads;
     size_t n, size;
     uint64_t refused = 0;
-    double cpu_ns, sends;
+    double sends;
 
     client_start(&c, options, argc, argv);
     threads = (unsigned)client_option(options, "threads");
@@ -87,13 +87,9 @@ int main(int argc, char **argv)
         senders[i].size = size;
         senders[i].waits_ns = waits_ns + (threads + i) * (size_t)rounds;
     }
-    cpu_ns = bench_cpu_ns();
-    at_ns = pace_now_ns();
-    client_run_threads(threads, send_all, senders, sizeof(*senders));
+    client_run_threads(threads, send_all, senders, sizeof(*senders), &spent);
     if (kp_flush(c.producer, KP_FOREVER, NULL) != KP_OK)
         client_fail("a record was not acknowledged");
-    cpu_ns = bench_cpu_ns() - cpu_ns;
-    at_ns = pace_now_ns() - at_ns;
     for (unsigned i = 0; i < threads; i++)
         refused += senders[i].refused;
     n = middle(senders, threads, waits_ns);
@@ -104,8 +100,8 @@ int main(int argc, char **argv)
             {"sends", sends},
             {"refused", (double)refused},
             {"failed", (double)c.failed},
-            {"cpu_us_per_grant", cpu_ns / 1e3 / sends},
-            {"grants_per_s", sends * 1e9 / (double)at_ns},
+            {"cpu_us_per_grant", spent.cpu_ns / 1e3 / sends},
+            {"grants_per_s", sends * 1e9 / (double)spent.wall_ns},
             {"median_wait_ms", (double)waits_ns[n / 2] / 1e6},
             {"longest_wait_ms", (double)waits_ns[n - 1] / 1e6},
             {"longest_to_median",

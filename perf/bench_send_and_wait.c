@@ -21,7 +21,7 @@ struct sender {
     uint64_t failed;
 };
 
-static void *send_and_wait(void *arg)
+static void send_and_wait(void *arg)
 {
     struct sender *s = arg;
     kp_record r = client_record(s->client, s->size);
@@ -37,7 +37,6 @@ static void *send_and_wait(void *arg)
         if (pace_now_ns() - began_ns > s->longest_ns)
             s->longest_ns = pace_now_ns() - began_ns;
     }
-    return NULL;
 }
 
 static double idle_percent(void)
@@ -55,11 +54,12 @@ int main(int argc, char **argv)
     struct client_option options[] = {
         {"threads", 1000}, {"rounds", 200}, {"record-size", 100}, {NULL, 0}};
     static struct client c;
+    struct client_spent spent;
     struct sender *senders;
     unsigned threads;
-    double cpu_ns, records;
+    double records;
     uint64_t failed = 0;
-    int64_t longest_ns = 0, rounds, at_ns;
+    int64_t longest_ns = 0, rounds;
 
     client_start(&c, options, argc, argv);
     threads = (unsigned)client_option(options, "threads");
@@ -71,11 +71,8 @@ int main(int argc, char **argv)
         senders[i].rounds = rounds;
         senders[i].size = (size_t)client_option(options, "record-size");
     }
-    cpu_ns = bench_cpu_ns();
-    at_ns = pace_now_ns();
-    client_run_threads(threads, send_and_wait, senders, sizeof(*senders));
-    cpu_ns = bench_cpu_ns() - cpu_ns;
-    at_ns = pace_now_ns() - at_ns;
+    client_run_threads(threads, send_and_wait, senders, sizeof(*senders),
+                       &spent);
     for (unsigned i = 0; i < threads; i++) {
         failed += senders[i].failed;
         if (senders[i].longest_ns > longest_ns)
@@ -87,8 +84,8 @@ int main(int argc, char **argv)
             {"threads", threads},
             {"records", records},
             {"failed", (double)failed},
-            {"cpu_us_per_record", cpu_ns / 1e3 / records},
-            {"records_per_s", records * 1e9 / (double)at_ns},
+            {"cpu_us_per_record", spent.cpu_ns / 1e3 / records},
+            {"records_per_s", records * 1e9 / (double)spent.wall_ns},
             {"longest_ms", (double)longest_ns / 1e6},
             {"core_percent_after", idle_percent()},
         };

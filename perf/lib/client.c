@@ -11,8 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perf/lib/bench.h"
+#include "perf/lib/gate.h"
 #include "perf/lib/pace.h"
 
+#define AWAIT_MS 100
 #define STACK_SIZE ((size_t)64 * 1024)
 #define VALUE_MAX ((size_t)1 << 20)
 #define CLOSE_MS 30000
@@ -173,24 +176,75 @@ kp_record client_counted_record(struct client *c, size_t size)
 
 /* -- threads -- */
 
-void client_run_threads(unsigned count, void *(*fn)(void *), void *args,
-                        size_t size)
+enum { PHASE_RUN = 1, PHASE_END };
+
+struct crowd {
+    struct gate gate;
+    void (*fn)(void *arg);
+};
+
+struct member {
+    struct crowd *crowd;
+    void *arg;
+    pthread_t thread;
+};
+
+static void *member_main(void *arg)
 {
-    pthread_t *threads = calloc(count, sizeof(*threads));
+    struct member *m = arg;
+
+    gate_arrive(&m->crowd->gate);
+    gate_wait_open(&m->crowd->gate, PHASE_RUN);
+    m->crowd->fn(m->arg);
+    gate_arrive(&m->crowd->gate);
+    gate_wait_open(&m->crowd->gate, PHASE_END);
+    return NULL;
+}
+
+static void start_members(struct member *members, unsigned count)
+{
     pthread_attr_t attr;
 
-    if (threads == NULL)
-        client_fail("no memory");
     (void)pthread_attr_init(&attr);
     (void)pthread_attr_setstacksize(&attr, STACK_SIZE);
     for (unsigned i = 0; i < count; i++)
-        if (pthread_create(&threads[i], &attr, fn, (char *)args + i * size) !=
-            0)
+        if (pthread_create(&members[i].thread, &attr, member_main,
+                           &members[i]) != 0)
             client_fail("the system does not start so many threads");
-    for (unsigned i = 0; i < count; i++)
-        (void)pthread_join(threads[i], NULL);
     (void)pthread_attr_destroy(&attr);
-    free(threads);
+}
+
+static void await(struct gate *g, unsigned arrivals)
+{
+    while (!gate_wait_arrived(g, arrivals, AWAIT_MS))
+        ;
+}
+
+void client_run_threads(unsigned count, void (*fn)(void *arg), void *args,
+                        size_t size, struct client_spent *spent)
+{
+    struct member *members = bench_need(calloc(count, sizeof(*members)));
+    struct crowd crowd;
+
+    gate_init(&crowd.gate);
+    crowd.fn = fn;
+    for (unsigned i = 0; i < count; i++) {
+        members[i].crowd = &crowd;
+        members[i].arg = (char *)args + i * size;
+    }
+    start_members(members, count);
+    await(&crowd.gate, count);
+    spent->cpu_ns = bench_cpu_ns();
+    spent->wall_ns = pace_now_ns();
+    gate_open(&crowd.gate);
+    await(&crowd.gate, 2 * count);
+    spent->cpu_ns = bench_cpu_ns() - spent->cpu_ns;
+    spent->wall_ns = pace_now_ns() - spent->wall_ns;
+    gate_open(&crowd.gate);
+    for (unsigned i = 0; i < count; i++)
+        (void)pthread_join(members[i].thread, NULL);
+    gate_fini(&crowd.gate);
+    free(members);
 }
 
 /* -- what the process uses -- */

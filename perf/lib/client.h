@@ -37,10 +37,15 @@ kp_record client_counted_record(struct client *c, size_t size);
 /* Closes and destroys. */
 void client_end(struct client *c);
 
-/* Run `count` threads with small stacks until all have returned; each gets
- * args + i * size. */
-void client_run_threads(unsigned count, void *(*fn)(void *), void *args,
-                        size_t size);
+struct client_spent {
+    double cpu_ns; /* all threads of the process */
+    int64_t wall_ns;
+};
+/* Run `count` threads with small stacks; each calls fn(args + i * size).
+ * *spent gets what was used from the moment when all of them were there to the
+ * last one's return: not what it takes to start and end threads. */
+void client_run_threads(unsigned count, void (*fn)(void *arg), void *args,
+                        size_t size, struct client_spent *spent);
 _Noreturn void client_fail(const char *what);
 
 double client_rss_bytes(void);
