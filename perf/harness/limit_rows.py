@@ -149,12 +149,16 @@ def _send_and_wait(bench, row):
 
 
 def _blocked(bench, row):
-    runs = [bench.state("bench_blocked", f"buffer.memory={4 * MB}",
-                        "linger.ms=5") for _ in range(bench.rounds)]
+    def blocked(batch):
+        return bench.state("bench_blocked", f"buffer.memory={4 * MB}",
+                           "linger.ms=5", f"batch.size={batch}")
+
+    runs = [blocked(MB) for _ in range(bench.rounds)]
+    small = [blocked(16384) for _ in range(bench.rounds)]
     row.set(median(r["cpu_us_per_grant"] for r in runs),
             median(r["longest_to_median"] for r in runs),
-            sum(r["refused"] + r["failed"] for r in runs))
-    row.details = {"runs": runs}
+            sum(r["refused"] + r["failed"] for r in runs + small))
+    row.details = {"runs": runs, "runs_16KB_batches": small}
 
 
 def _idle(bench, row):
@@ -223,7 +227,8 @@ def all_rows():
             [Figure("CPU a record", 15, "us"),
              Figure("records that failed", 0, "", 0),
              Figure("of a core, 1 s after the end", 1, "%")], _send_and_wait),
-        Row("blocked", "2,000 threads blocked on a full buffer of 4 MB",
+        Row("blocked", "2,000 threads blocked on a full buffer of 4 MB, 1 MB "
+            "batches",
             [Figure("CPU a grant", 15, "us"),
              Figure("longest wait to the median", 3),
              Figure("sends that failed", 0, "", 0)], _blocked),
