@@ -211,10 +211,12 @@ static void seal_batch(struct attempt *t)
     struct batch *b =
         kp__queue_seal_locked(t->q, claim ? PLACE_COMPRESSING : PLACE_SEALED);
 
-    if (claim)
+    if (claim) {
         t->sealed[t->sealed_count++] = b;
-    else
-        t->left_sealed = true;
+        return;
+    }
+    t->left_sealed = true;
+    kp__drain_push(t->a, t->q);
 }
 
 /* -- Encoding; under the lock, with nothing lacking -- */
@@ -262,15 +264,12 @@ static bool seals_itself(const struct attempt *t)
 
 static void compress_one(struct attempt *t, struct batch *b)
 {
-    struct partition_queue *q = b->queue;
     struct compressor *k = kp__compressors_take(t->a->compressors);
 
-    if (k != NULL) {
+    if (k != NULL)
         kp__compress_and_finish(t->a, b, k);
-    } else {
-        kp__queue_unclaim(q, b);
-        kp__drain_push(t->a, q);
-    }
+    else
+        kp__queue_unclaim(b->queue, b);
     kp__io_wake(t->a->bell, 0);
 }
 
@@ -287,7 +286,6 @@ static void announce_sealed(struct attempt *t)
     if (!t->left_sealed)
         return;
     t->left_sealed = false;
-    kp__drain_push(t->a, t->q);
     kp__io_wake(t->a->bell, 0);
 }
 
@@ -505,9 +503,11 @@ static kp_err finish(struct attempt *t)
         q->spare = t->grant.data;
         t->grant.data = NULL;
     }
-    kp__mutex_unlock(&q->lock);
+    /* Before anyone else can append to the batch: with the lock gone a flush
+     * must find the queue on the list. */
     if (t->opened && !full)
         kp__drain_push(t->a, q);
+    kp__mutex_unlock(&q->lock);
     after_lock(t);
     if (t->opened && !full)
         kp__io_wake(t->a->bell, due_ns);

@@ -155,7 +155,7 @@ static void note_ratio(struct partition_queue *q, const struct batch *b)
     q->ratio += (seen - q->ratio) * (seen > q->ratio ? RATIO_UP : RATIO_DOWN);
 }
 
-bool kp__queue_finish(struct partition_queue *q, struct batch *b)
+static bool finish(struct partition_queue *q, struct batch *b, bool list)
 {
     bool abandoned;
 
@@ -166,11 +166,23 @@ bool kp__queue_finish(struct partition_queue *q, struct batch *b)
     if (!abandoned) {
         kp__batch_move(b, PLACE_READY);
         b->ready_size = b->wire_size;
+        if (list)
+            kp__drain_push(q->accumulator, q);
     }
     kp__mutex_unlock(&q->lock);
     if (abandoned)
         kp__batch_release_abandoned(b);
     return !abandoned;
+}
+
+bool kp__queue_finish(struct partition_queue *q, struct batch *b)
+{
+    return finish(q, b, false);
+}
+
+bool kp__queue_finish_listed(struct partition_queue *q, struct batch *b)
+{
+    return finish(q, b, true);
 }
 
 void kp__queue_unclaim(struct partition_queue *q, struct batch *b)
@@ -182,6 +194,7 @@ void kp__queue_unclaim(struct partition_queue *q, struct batch *b)
     if (!abandoned) {
         kp__batch_move(b, PLACE_SEALED);
         add_sealed(q, b);
+        kp__drain_push(q->accumulator, q);
     }
     kp__mutex_unlock(&q->lock);
     if (abandoned)

@@ -73,8 +73,9 @@ void kp__queue_open_locked(struct partition_queue *q, struct batch *b);
  * Returns it. */
 struct batch *kp__queue_seal_locked(struct partition_queue *q,
                                     enum batch_place to);
-/* A claim that cannot be carried out: back to SEALED (or the bytes are given
- * back, if it was completed meanwhile).  Takes the lock. */
+/* A claim that cannot be carried out: back to SEALED, with the queue on the
+ * drain list (or the bytes are given back, if it was completed meanwhile).
+ * Takes the lock. */
 void kp__queue_unclaim(struct partition_queue *q, struct batch *b);
 
 /* -- The I/O thread's side.  `force` takes the lock however long it takes;
@@ -112,6 +113,9 @@ bool kp__queue_claim_sealed(struct partition_queue *q, struct batch **out);
 /* The claimant is done: -> READY, or, if it was completed meanwhile, the bytes
  * are given back and it is GONE.  Any thread.  Returns whether READY. */
 bool kp__queue_finish(struct partition_queue *q, struct batch *b);
+/* And if READY the queue is put onto the drain list, before others can append
+ * to it. */
+bool kp__queue_finish_listed(struct partition_queue *q, struct batch *b);
 /* Take the READY head off the queue: -> IN_FLIGHT, then the I/O thread's. */
 enum queue_answer kp__queue_take(struct partition_queue *q, bool force,
                                  struct batch **out);

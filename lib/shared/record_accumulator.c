@@ -99,11 +99,13 @@ void kp__compress_and_finish(struct record_accumulator *a, struct batch *b,
 {
     struct partition_queue *q = b->queue;
     struct chunk *surplus = kp__compress_batch(k, b);
-    /* The I/O thread looks again by itself. */
     bool own = k == kp__compressors_own(a->compressors);
 
     kp__compressors_give(a->compressors, k);
     kp__pool_give(a->pool, q, surplus);
-    if (kp__queue_finish(q, b) && !own)
-        kp__drain_push(a, q);
+    /* The I/O thread looks again by itself. */
+    if (own)
+        (void)kp__queue_finish(q, b);
+    else
+        (void)kp__queue_finish_listed(q, b);
 }

@@ -85,7 +85,8 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x);
 /* The wait took too long: leave the line.  Returns KP_EBUFFER. */
 kp_err kp__append_give_up(struct record_accumulator *a, struct append *x);
 
-/* Put q onto the drain list unless it is there.  Under q's lock or not. */
+/* Put q onto the drain list unless it is there.  Under q's lock, but for the
+ * I/O thread: whoever finds under the lock that it is `listed` relies on it. */
 void kp__drain_push(struct record_accumulator *a, struct partition_queue *q);
 /* I/O thread: the whole list, oldest first, linked by drain_next.  For each:
  * read its drain_next, then kp__drain_unlist it, then look at it. */

@@ -9,7 +9,7 @@
 
 struct scenario {
     const char *name;
-    int small, large; /* actors: for all schedules, and for samples */
+    int small, large; /* actors: for all schedules (0: not), for samples */
     /* Make what the actors share; outside of every actor. */
     void (*set_up)(int actors);
     void (*actor)(int id);

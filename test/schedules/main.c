@@ -97,8 +97,10 @@ static bool agrees(const struct scenario *s)
 
 static bool notices(const struct scenario *s, uint64_t *schedules)
 {
-    struct explored e = explore_bounded(s, BOUND, cap);
+    struct explored e = {0};
 
+    if (s->small > 0)
+        e = explore_bounded(s, BOUND, cap);
     *schedules = e.schedules;
     if (e.bad)
         return agrees(s);
@@ -124,7 +126,9 @@ static void explore_plant(const struct scenario *s, enum plant plant)
 
 static void explore(const struct scenario *s)
 {
-    explore_small(s);
+    sched_on_switch(NULL);
+    if (s->small > 0)
+        explore_small(s);
     if (seeds > 0)
         explore_large(s);
     for (int p = 1; plants && p < PLANT_COUNT; p++)

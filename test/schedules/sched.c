@@ -119,6 +119,8 @@ static int touches_value(const struct pending *p)
     case SCHED_LOAD:
     case SCHED_WAIT:
     case SCHED_POLL_FD:
+    case SCHED_POLL_SOON:
+    case SCHED_POLL_TIME:
         return READS;
     default:
         return WRITES;
@@ -167,12 +169,41 @@ static void start_actor(int id)
     makecontext(&a->context, actor_main, 0);
 }
 
+static void (*switched)(int actor);
+
+void sched_on_switch(void (*fn)(int actor))
+{
+    switched = fn;
+}
+
 static void let_run(int id)
 {
+    seams_swap_own(id);
+    if (switched != NULL)
+        switched(id);
     current = id;
     if (swapcontext(&scheduler, &actors[id].context) != 0)
         abort();
     current = -1;
+    seams_swap_own(id);
+}
+
+int sched_join(const char *file, int line)
+{
+    sched_point(SCHED_JOIN, NULL, file, line);
+    return 0;
+}
+
+/* The last resort: a clock that is waited for goes on. */
+static uint32_t waiting_for_time(void)
+{
+    uint32_t set = 0;
+
+    for (int i = 0; i < actor_count; i++)
+        if (actors[i].pending.kind == SCHED_POLL_SOON ||
+            actors[i].pending.kind == SCHED_POLL_TIME)
+            set |= UINT32_C(1) << i;
+    return set;
 }
 
 static uint32_t enabled_actors(bool *all_finished)
@@ -184,16 +215,31 @@ static uint32_t enabled_actors(bool *all_finished)
         if (actors[i].finished)
             continue;
         *all_finished = false;
-        if (seams_enabled(i, &actors[i].pending))
+        if (actors[i].pending.kind == SCHED_JOIN
+                ? actors[0].finished
+                : seams_enabled(i, &actors[i].pending))
             enabled |= UINT32_C(1) << i;
     }
-    return enabled;
+    return enabled != 0 ? enabled : waiting_for_time();
 }
 
-static const char *const kind_names[] = {
-    "begins", "ends",          "loads",         "stores",      "changes",
-    "locks",  "tries to lock", "unlocks",       "waits",       "goes on",
-    "wakes",  "sets the fd",   "clears the fd", "polls the fd"};
+static const char *const kind_names[] = {"begins",
+                                         "ends",
+                                         "loads",
+                                         "stores",
+                                         "changes",
+                                         "locks",
+                                         "tries to lock",
+                                         "unlocks",
+                                         "waits",
+                                         "goes on",
+                                         "wakes",
+                                         "sets the fd",
+                                         "clears the fd",
+                                         "polls the fd",
+                                         "polls the fd and the clock",
+                                         "polls the fd, then the clock",
+                                         "joins"};
 
 static void describe(const struct pending *p, char *out, size_t size)
 {

@@ -52,6 +52,15 @@ const char *sched_violation_text(void); /* of the last run; or NULL */
 /* Sleep until the fd of a wake-up (lib/base/wakeup.h) is readable. */
 struct wakeup;
 void sched_poll_fd(const struct wakeup *w);
+/* The fd that was last cleared had been readable. */
+bool sched_cleared(void);
+/* The same, or until a time of the scenario's own comes.  A `near` one may come
+ * at any moment, SCHED_TIMES times in a run; another only when nobody else can
+ * go on: or a clock that runs ahead would leave no room for anything else. */
+#define SCHED_TIMES 60
+void sched_poll_fd_or_time(const struct wakeup *w, bool near);
+/* Called before an actor goes on, for what is a thread's own; NULL: nothing. */
+void sched_on_switch(void (*fn)(int actor));
 /* The last run, one line a step. */
 void sched_print_trace(void);
 

@@ -7,14 +7,17 @@
  * with a deadline may be late at any moment. */
 #include "test/schedules/seams.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/check.h"
 #include "lib/base/mutex.h"
+#include "lib/base/thread.h"
 #include "lib/base/wait.h"
 #include "lib/base/wakeup.h"
+#include "lib/shared/sticky.h"
 
 /* -- Planted faults -- */
 
@@ -246,9 +249,17 @@ void kp__wakeup_set(struct wakeup *w)
         w->read_fd = 1;
 }
 
+static bool was_readable;
+
+bool sched_cleared(void)
+{
+    return was_readable;
+}
+
 void kp__wakeup_clear(struct wakeup *w)
 {
     sched_point(SCHED_CLEAR_FD, w, __FILE__, __LINE__);
+    was_readable = w->read_fd != 0;
     w->read_fd = 0;
 }
 
@@ -257,14 +268,42 @@ void sched_poll_fd(const struct wakeup *w)
     sched_point(SCHED_POLL_FD, w, __FILE__, __LINE__);
 }
 
+static int times_left;
+
+void sched_poll_fd_or_time(const struct wakeup *w, bool near)
+{
+    sched_point(near ? SCHED_POLL_SOON : SCHED_POLL_TIME, w, __FILE__,
+                __LINE__);
+    if (near && w->read_fd == 0 && times_left > 0)
+        times_left--;
+}
+
+/* -- Thread-local things -- */
+
+static struct own {
+    bool in_callback;
+    struct hop hop;
+} owns[ACTORS_MAX];
+
+void seams_swap_own(int actor)
+{
+    struct own ours = {kp__in_callback(), kp__hop};
+
+    kp__set_in_callback(owns[actor].in_callback);
+    kp__hop = owns[actor].hop;
+    owns[actor] = ours;
+}
+
 /* -- Who can go on -- */
 
 void seams_reset(void)
 {
     memset(held, 0, sizeof held);
     memset(sleepers, 0, sizeof sleepers);
+    memset(owns, 0, sizeof owns);
     line_count = 0;
     wakes = 0;
+    times_left = SCHED_TIMES;
 }
 
 bool seams_enabled(int actor, const struct pending *p)
@@ -273,7 +312,10 @@ bool seams_enabled(int actor, const struct pending *p)
         return *owner_of(p->at) == 0 || planted == PLANT_NO_EXCLUSION;
     if (p->kind == SCHED_RESUME)
         return sleepers[actor].woken || sleepers[actor].may_be_late;
-    if (p->kind == SCHED_POLL_FD)
+    if (p->kind == SCHED_POLL_SOON && times_left > 0)
+        return true;
+    if (p->kind == SCHED_POLL_FD || p->kind == SCHED_POLL_SOON ||
+        p->kind == SCHED_POLL_TIME)
         return ((const volatile struct wakeup *)p->at)->read_fd != 0;
     return true;
 }
@@ -287,4 +329,31 @@ _Noreturn void kp__check_failed(const char *file, int line_number,
     fprintf(stderr, "%s:%d: %s, outside of every actor\n", file, line_number,
             what);
     abort();
+}
+
+/* In place of Check, for the parts of test/support that are used here. */
+_Noreturn void _ck_assert_failed(const char *file, int line_number,
+                                 const char *expression, const char *text, ...);
+void _mark_point(const char *file, int line_number);
+
+void _ck_assert_failed(const char *file, int line_number,
+                       const char *expression, const char *text, ...)
+{
+    char said[256] = "";
+    va_list args;
+
+    va_start(args, text);
+    if (text != NULL)
+        (void)vsnprintf(said, sizeof said, text, args);
+    va_end(args);
+    sched_violation("%s:%d: %s %s", file, line_number, expression, said);
+    fprintf(stderr, "%s:%d: %s %s, outside of every actor\n", file, line_number,
+            expression, said);
+    abort();
+}
+
+void _mark_point(const char *file, int line_number)
+{
+    (void)file;
+    (void)line_number;
 }

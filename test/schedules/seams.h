@@ -19,6 +19,9 @@ void seams_late_store(struct late_store *s, enum sched_kind kind);
 
 void seams_reset(void);
 bool seams_enabled(int actor, const struct pending *p);
+/* What is a thread's own in the library: the actor's instead of ours, and back
+ * again. */
+void seams_swap_own(int actor);
 /* The actor that runs; -1: none does. */
 int sched_current(void);
 

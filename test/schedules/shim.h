@@ -31,7 +31,10 @@ enum sched_kind {
     SCHED_WAKE,
     SCHED_SET_FD,
     SCHED_CLEAR_FD,
-    SCHED_POLL_FD /* enabled while the fd is readable */
+    SCHED_POLL_FD,   /* enabled while the fd is readable */
+    SCHED_POLL_SOON, /* and at any moment, a number of times */
+    SCHED_POLL_TIME, /* and if nobody else can go on */
+    SCHED_JOIN       /* enabled when actor 0, the I/O thread, has ended */
 };
 
 /* The calling actor is about to do this; returns when it shall. */
@@ -48,6 +51,10 @@ int sched_mutex_unlock(pthread_mutex_t *m, const char *file, int line);
 #define pthread_mutex_lock(m) sched_mutex_lock(m, __FILE__, __LINE__)
 #define pthread_mutex_trylock(m) sched_mutex_trylock(m, __FILE__, __LINE__)
 #define pthread_mutex_unlock(m) sched_mutex_unlock(m, __FILE__, __LINE__)
+
+int sched_join(const char *file, int line);
+#define pthread_join(thread, result) \
+    ((void)(thread), (void)(result), sched_join(__FILE__, __LINE__))
 
 #ifdef __clang__
 #define SCHED_GET(p) __c11_atomic_load(p, __ATOMIC_SEQ_CST)

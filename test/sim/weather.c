@@ -379,7 +379,6 @@ static void do_claim(struct sim *s, struct rng *r)
     if (s->claims[i].compressor != NULL)
         return;
     kp__queue_unclaim(q, s->claims[i].batch);
-    kp__drain_push(&s->w->p->accumulator, q);
     kp__io_wake(&s->w->p->bell, 0);
     s->claims[i].batch = NULL;
 }

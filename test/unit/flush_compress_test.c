@@ -168,7 +168,6 @@ START_TEST(offers_are_not_lost)
     ck_assert(kp__claims_take(claims, &b));
     ck_assert_uint_eq(b->ordinal, 0);
     kp__queue_unclaim(q, b);
-    kp__drain_push(&w->p->accumulator, q);
     world_settle(w);
     all_stored(w);
     world_end(w);

@@ -188,7 +188,6 @@ START_TEST(given_back)
 
     world_run_ms(w, 100);
     kp__queue_unclaim(c.queue, c.batch);
-    kp__drain_push(&w->p->accumulator, c.queue);
     kp__io_wake(&w->p->bell, 0);
     kp__compressors_give(&w->p->compressors, c.compressor);
     world_settle(w);

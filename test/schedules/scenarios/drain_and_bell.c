@@ -40,8 +40,8 @@ static void send(int id)
     for (int n = 0; n < (senders > 3 ? PUSHES : 1); n++) {
         kp__mutex_lock(&queues[i].lock);
         work[i]++;
-        kp__mutex_unlock(&queues[i].lock);
         kp__drain_push(&acc, &queues[i]);
+        kp__mutex_unlock(&queues[i].lock);
         kp__io_wake(&bell, 0);
     }
 }

@@ -13,7 +13,8 @@
     X(ops_answer) \
     X(topics) \
     X(queue) \
-    X(queue_expire)
+    X(queue_expire) \
+    X(queue_flush)
 
 #define DECLARE(name) extern const struct scenario scenario_##name;
 #define ENTRY(name) &scenario_##name,
