@@ -132,7 +132,7 @@ failcalls_wraps := -Wl,--wrap=syscall $(shell sed -n \
     $(srcdir)/test/failcalls/calls.def)
 # One program: the schedule explorer, and the library's files that it explores.
 sched_src := $(call find,test/schedules/*.c test/schedules/*/*.c)
-explored_src := $(filter lib/shared/% lib/api/%,$(lib_src))
+explored_src := $(filter lib/shared/% lib/api/% io_thread/%,$(lib_src))
 example_src := $(call find,docs/examples/*.c)
 tool_src := $(call find,docs/tools/*.c)
 # Programs of several files: the main one here, the others in folders below.
@@ -413,8 +413,8 @@ check-failcalls: build/asan/test/failcalls/failcalls_test \
 # The schedule explorer.  What the explored files call besides stands in the
 # debug build; SCHEDULES= are its options.
 $(explorer): $(sched_src:%.c=build/schedules/%.o) \
-    $(explored_src:%.c=build/schedules/%.o) build/debug/libkp.a \
-    build/debug/libsupport.a
+    $(explored_src:%.c=build/schedules/%.o) build/debug/libsupport.a \
+    build/debug/libbroker.a build/debug/libkp.a
 	$(call link,schedules)
 .PHONY: check-schedules
 check-schedules: $(explorer)

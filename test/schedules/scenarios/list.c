@@ -14,7 +14,9 @@
     X(topics) \
     X(queue) \
     X(queue_expire) \
-    X(queue_flush)
+    X(queue_flush) \
+    X(client) \
+    X(client_close_now)
 
 #define DECLARE(name) extern const struct scenario scenario_##name;
 #define ENTRY(name) &scenario_##name,
