@@ -207,8 +207,9 @@ static const char *expiry_text(struct io_thread *io,
     if (why == NULL)
         why = b->place == PLACE_IN_FLIGHT ? "its request was not answered"
                                           : "it waited for its turn";
-    (void)snprintf(out, size, "%u records for %.100s [%d], %lld ms old: %.300s",
-                   b->record_count, sp->queue->topic->name->text,
+    (void)snprintf(out, size, "%u record%s for %.100s [%d], %lld ms old: %.300s",
+                   b->record_count, b->record_count == 1 ? "" : "s",
+                   sp->queue->topic->name->text,
                    (int)sp->queue->partition,
                    (long long)((io->now_ns - b->created_ns) / KP_NS_PER_MS),
                    why);

@@ -146,6 +146,23 @@ static void fail(struct io_thread *io, struct sender_partition *sp,
     kp__release(io, b);
 }
 
+/* A retry may have been stored long ago.  What was not stands behind all that
+ * was acknowledged, or that is gone: an unclean election, a topic made anew. */
+static void watch_offset(struct io_thread *io, struct sender_partition *sp,
+                         const struct batch *b, int64_t base_offset, bool fresh)
+{
+    if (base_offset < 0)
+        return;
+    if (fresh && base_offset < sp->next_offset)
+        kp__log(io->p->log, KP_LOG_WARN, "produce",
+                "%s [%d]: stored at offset %lld, though offsets below %lld had "
+                "been acknowledged: the log has lost records",
+                sp->queue->topic->name->text, (int)sp->queue->partition,
+                (long long)base_offset, (long long)sp->next_offset);
+    if (fresh || base_offset >= sp->next_offset)
+        sp->next_offset = base_offset + b->record_count;
+}
+
 static void succeed(struct io_thread *io, struct sender_partition *sp,
                     struct batch *b, const struct verdict *v)
 {
@@ -284,6 +301,7 @@ static void judge(struct io_thread *io, struct batch *b,
     struct sender_partition *sp = b->queue->sender;
     struct ledger_entry *e =
         io->settings->idempotence ? kp__ledger_find(&sp->ledger, b) : NULL;
+    bool fresh = b->certainty == CERTAIN_NO;
 
     sp->on_wire--;
     if (b->origin != NULL)
@@ -304,10 +322,12 @@ static void judge(struct io_thread *io, struct batch *b,
         e->on_wire = false;
         e->certainty = b->certainty;
     }
-    if (v->err == KP_OK)
+    if (v->err == KP_OK) {
+        watch_offset(io, sp, b, v->base_offset, fresh);
         succeed(io, sp, b, v);
-    else
+    } else {
         judge_error(io, sp, b, e, v);
+    }
     kp__plan(io, sp);
 }
 

@@ -65,6 +65,7 @@ struct sender_partition {
     bool held;                      /* the head backs off, though no attempt of it
                                        counts */
     uint32_t failures;              /* in a row: for the backoff */
+    int64_t next_offset;            /* what is sent now is stored at or past it */
     struct topic_metrics *metrics;
 
     struct ledger ledger; /* idempotence: identities and what became of them */
