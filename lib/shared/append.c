@@ -19,6 +19,11 @@
 #define AROUND_MAX 27
 #define LENGTH_MAX 3 /* bytes of the record's length, of those that are usual */
 
+/* Smaller ones the processor fetches by itself. */
+#define AHEAD_MIN ((size_t)256)
+#define AHEAD_MAX ((size_t)2048)
+#define AHEAD_LINE 64
+
 /* Bytes that the length of a record with so much key and value takes; 0: it
  * depends on the rest, or the record is large. */
 static inline size_t length_bytes(size_t payload)
@@ -136,10 +141,21 @@ static inline void read_time(const struct record_accumulator *a,
     now->coarse_ns = a->compresses ? c->mono_coarse_ns(c->arg) : 0;
 }
 
+/* The next record is likely to be as large and to go here: by the time it comes
+ * the cache has the lines, and its lock is not held until they have come. */
+static inline void fetch_ahead(const uint8_t *at, size_t size)
+{
+    const uint8_t *end = at + (size < AHEAD_MAX ? size : AHEAD_MAX);
+
+    for (; at < end; at += AHEAD_LINE)
+        __builtin_prefetch(at, 1);
+}
+
 kp_err kp__append_try(struct record_accumulator *a, struct append *x)
 {
     struct partition_queue *q;
     struct append_now now;
+    const uint8_t *at;
     bool hopped = false;
     size_t size;
 
@@ -162,6 +178,9 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x)
         if (KP_UNLIKELY(q->sticky_bytes >= 2 * a->batch_size))
             kp__sticky_leave(x->topic, q, hopped);
     }
+    at = q->at;
     kp__mutex_unlock(&q->lock);
+    if (size >= AHEAD_MIN)
+        fetch_ahead(at, size);
     return KP_OK;
 }
