@@ -548,8 +548,9 @@ static void count_losses(struct world *w, void *arg, const kp_log *line)
         ++*(int *)arg;
 }
 
-/* B20, D17: the leader that had it is gone for good, and what it acknowledged with it:
- * the producer goes on, under numbers that are new, and says so once. */
+/* B20, D17: the leader that had it is gone for good, and what it acknowledged
+ * with it: the producer goes on, under numbers that are new, and says so once.
+ */
 START_TEST(an_unclean_election_is_survived)
 {
     struct world *w = world_begin(&(struct world_options){
