@@ -101,8 +101,10 @@ void kp__sp_leader(void *arg, struct partition_queue *q, struct node *leader,
     if (sp->leader != NULL && sp->leader != sn)
         sp->leader->ready_since_ns = 0;
     /* A new leader may know nothing of us. */
-    if (sp->leader != sn || sp->leader_epoch != leader_epoch)
+    if (sp->leader != sn || sp->leader_epoch != leader_epoch) {
         kp__ledger_unproven(&sp->ledger);
+        sp->leader_term++;
+    }
     /* A batch that waited for the old one need wait no more (KIP-951).  Old
      * brokers tell no epoch: what they say may be old itself, and two that name
      * each other would be asked in turn without a pause. */

@@ -92,6 +92,7 @@ static void took(struct io_thread *io, struct sender_partition *sp,
         kp__list_push_back(&io->aside_in_flight, &b->order_link);
     b->attempts++;
     b->last_attempt_ns = io->now_ns;
+    b->leader_term = sp->leader_term;
     sp->on_wire++;
     sp->held = false;
     sp->leader->ready_since_ns = 0; /* until what is left is planned */

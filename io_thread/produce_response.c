@@ -168,7 +168,8 @@ static void succeed(struct io_thread *io, struct sender_partition *sp,
 {
     sp->failures = 0;
     kp__queue_taken(sp->queue, b->raw_size);
-    if (io->settings->idempotence &&
+    /* A leader that was proves nothing of the one that is. */
+    if (io->settings->idempotence && b->leader_term == sp->leader_term &&
         b->producer_id == sp->ledger.producer_id &&
         b->producer_epoch == sp->ledger.epoch)
         sp->ledger.proven = true;

@@ -48,6 +48,7 @@ struct sender_partition {
     struct io_thread *io;
     struct sender_node *leader; /* or NULL */
     int32_t leader_epoch;
+    uint32_t leader_term; /* raised with each new leader, or epoch of one */
     struct list_node led_link;
 
     enum standing standing;

@@ -110,6 +110,7 @@ struct batch {
     uint32_t attempts;
     uint32_t corrupt; /* of them, answered with CORRUPT_MESSAGE */
     int64_t last_attempt_ns;
+    uint32_t leader_term; /* the partition's, at the last attempt */
     enum certainty certainty;
     kp_err last_err; /* of the last attempt: the cause of a later failure */
     uint32_t flush_epoch;

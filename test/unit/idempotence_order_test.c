@@ -463,6 +463,44 @@ START_TEST(several_in_flight_reorder)
 }
 END_TEST
 
+/* What the old leader still acknowledges says nothing of the new one: while
+ * anything is on the way to the old one, nothing behind it goes to the new. */
+START_TEST(an_old_leader_proves_nothing)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2,
+        .replication = 2,
+        .settings = WORLD_SETTINGS(FAST, SINGLES, "metadata.max.age.ms",
+                                   "200")});
+    int32_t old = kb_leader(world_cluster(w), "t", 0);
+    struct world_record *r = world_send(w, 0);
+    size_t before;
+
+    world_settle(w); /* pipelining begins */
+    (void)world_send(w, 0);
+    world_run_until_attempts(w, 2);
+    world_link(w, old)->stall_from = true; /* its answer is late */
+    world_link(w, old)->stall_to = true;   /* and the next one on its way */
+    (void)world_send(w, 0);
+    world_run_ms(w, 5);
+    ck_assert(kb_leader_move(world_cluster(w), "t", 0, 3 - old, false,
+                             world_now_ns(w)));
+    world_run_ms(w, 500); /* the other node says who leads */
+    before = world_attempts(w);
+    ck_assert_uint_eq(before, 2);
+    (void)world_send(w, 0);
+    world_link(w, old)->stall_from = false;
+    world_run_ms(w, 100);
+    ck_assert(world_record(w, r->id + 1)->reported);
+    ck_assert_uint_eq(world_attempts(w), before);
+    world_link(w, old)->stall_to = false;
+    world_settle(w);
+    all_ok(w, r, 4);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 static Suite *idempotence_order_suite(void)
 {
     Suite *s = suite_create("idempotence_order");
@@ -482,6 +520,7 @@ static Suite *idempotence_order_suite(void)
     tcase_add_test(t, hint_ends_the_backoff);
     tcase_add_test(t, without_a_hint_metadata_is_asked);
     tcase_add_test(t, topic_made_again);
+    tcase_add_test(t, an_old_leader_proves_nothing);
     tcase_add_test(t, one_in_flight_keeps_the_order);
     tcase_add_test(t, several_in_flight_reorder);
     suite_add_tcase(s, t);
