@@ -9,6 +9,7 @@ static void settle_down(struct sim *s)
 {
     /* backoffs, old epochs and metadata have had their time */
     world_run_ms(s->w, 3000);
+    (void)world_flush(s->w, KP_FOREVER);
     world_settle(s->w);
     /* old connections and leaders are found out by using them */
     for (int32_t p = 0; p < kb_topic_partitions(world_cluster(s->w), "t"); p++)
