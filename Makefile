@@ -93,7 +93,8 @@ flags_plain :=
 flags_debug := -DKP_DEBUG -DKP_FAILMALLOC
 flags_asan := $(flags_debug) -fsanitize=address -fno-omit-frame-pointer
 flags_ubsan := $(flags_debug) -fsanitize=undefined -fno-sanitize-recover=all
-flags_tsan := $(flags_debug) -fsanitize=thread
+# With KP_YIELDS=SEED in the environment its threads stand back at random.
+flags_tsan := $(flags_debug) -fsanitize=thread -include test/support/yields.h
 # Only clang has libFuzzer.
 FUZZ_CC := clang
 flags_fuzz := $(flags_debug) -O1 -g -fno-omit-frame-pointer \
@@ -364,6 +365,17 @@ check-$(1): $(chosen:%=build/$(1)/%) $(if $(T),,$(call programs,$(1)))
 	    $(chosen:%=build/$(1)/%)
 endef
 $(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
+
+# The tests with the most threads again, for each seed of YIELDS.
+YIELDS ?= 1 2 3
+yielding := accumulator_threads_test batch_result_test buffer_pool_test \
+    cq_test public_callback_test public_close_test public_future_test \
+    public_queue_test public_story_test shared_small_test
+.PHONY: check-yields
+check-yields:
+	@for seed in $(YIELDS); do echo "KP_YIELDS=$$seed"; \
+	    KP_YIELDS=$$seed $(MAKE) --no-print-directory check-tsan \
+	        T='$(yielding)' || exit 1; done
 
 # valgrind runs one thread at a time and each twenty times slower: not those
 # that only repeat what others do over much data or many seeds, nor the one that
