@@ -36,7 +36,9 @@ static void cost_slots(const struct buffer_pool *p, const struct pool_need *n,
 {
     if (!n->slots)
         return;
-    if (n->full_slots && can_have(p, 2))
+    c->slots =
+        n->full_slots && can_have(p, 2) ? CHUNK_IS_BLOCK : CHUNK_IS_SMALL;
+    if (c->slots == CHUNK_IS_BLOCK)
         c->blocks++;
     else
         c->small++;
@@ -65,7 +67,7 @@ static void cost_data(const struct buffer_pool *p, const struct pool_need *n,
 struct cost kp__pool_cost(const struct buffer_pool *p,
                           const struct pool_need *n)
 {
-    struct cost c = {.data = CHUNK_IS_SMALL};
+    struct cost c = {.data = CHUNK_IS_SMALL, .slots = CHUNK_IS_SMALL};
 
     cost_slots(p, n, &c);
     cost_data(p, n, &c);
@@ -207,7 +209,7 @@ void kp__pool_grant(struct buffer_pool *p, struct pool_waiter *w,
     w->extent_bytes = 0;
     kp__pool_charge(p, w->queue, c->total);
     if (w->need.slots)
-        w->grant.slots = w->need.full_slots && p->arena.block_count > 1
+        w->grant.slots = c->slots == CHUNK_IS_BLOCK
                              ? kp__chunks_take_block(&p->arena)
                              : kp__chunks_take_small(&p->arena);
     if (w->need.record_size > 0)

@@ -54,7 +54,7 @@ struct buffer_pool {
 
 /* What a need costs. */
 struct cost {
-    enum chunk_kind data;
+    enum chunk_kind data, slots;
     size_t blocks;       /* whole ones that must be free */
     size_t small;        /* small chunks */
     size_t extent_bytes; /* mapped */

@@ -486,8 +486,6 @@ START_TEST(a_tiny_pool_works_with_small_chunks)
 }
 END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__)
-/* B11: sizes past 32 bits. */
 /* A pool of one block, of which some is kept aside: nobody waits for a whole
  * block, which would never come. */
 START_TEST(a_block_that_cannot_be_had_is_not_waited_for)
@@ -510,6 +508,35 @@ START_TEST(a_block_that_cannot_be_had_is_not_waited_for)
 }
 END_TEST
 
+/* What is taken is what was charged, also where a page of slots is asked to be
+ * a block and there is no room for two blocks in what may be granted. */
+START_TEST(a_small_pool_charges_the_slots_that_it_grants)
+{
+    size_t total = 40 * 1024, aside = 10 * 1024;
+    struct buffer_pool *p = kp__pool_create(total);
+    struct pool_need need = {.slots = true, .full_slots = true};
+    struct pool_waiter w = {0};
+    struct pool_grant data, slots;
+    struct pool_stats s;
+
+    kp__pool_keep_aside(p, aside);
+    ck_assert_int_eq(kp__pool_try(p, &q, &full_chunk, false, 0, &w, &data),
+                     POOL_GRANTED);
+    ck_assert_int_eq(kp__pool_try(p, &q, &need, false, 0, &w, &slots),
+                     POOL_GRANTED);
+    ck_assert_uint_eq(q.held_bytes, data.data->charge + slots.slots->charge);
+    ck_assert_uint_le(q.held_bytes, total - aside);
+    kp__pool_give(p, &q, data.data);
+    kp__pool_give(p, &q, slots.slots);
+    kp__pool_stats(p, &s);
+    ck_assert_uint_eq(s.available_bytes, total);
+    kp__pool_check(p);
+    kp__pool_unref(p);
+}
+END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__)
+/* B11: sizes past 32 bits. */
 START_TEST(a_pool_of_many_gigabytes_adds_up)
 {
     size_t total = (size_t)20 << 30;
@@ -1167,6 +1194,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, what_is_kept_aside_is_not_granted);
     tcase_add_test(t, a_tiny_pool_works_with_small_chunks);
     tcase_add_test(t, a_block_that_cannot_be_had_is_not_waited_for);
+    tcase_add_test(t, a_small_pool_charges_the_slots_that_it_grants);
 #if !defined(__SANITIZE_ADDRESS__)
     tcase_add_test(t, a_pool_of_many_gigabytes_adds_up);
 #endif
