@@ -26,7 +26,7 @@ static kp_err find_topic(kp_producer *p, const char *topic, int64_t timeout_ms,
         bool in_time = kp__ticket_wait(&s.ticket);
 
         if (s.ticket.word != NULL)
-            kp__wake(s.ticket.word, 2); /* relay, as every woken waiter */
+            kp__topics_relay(s.ticket.word);
         if (in_time)
             continue;
         err = kp__topic_try(&s, out); /* what came in the last moment counts */

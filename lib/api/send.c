@@ -311,8 +311,7 @@ static bool wait_on(struct send *s)
     began_ns = kp__now_ns(&s->p->clock);
     in_time = kp__ticket_wait(&s->ticket);
     if (topic) {
-        /* Relay: publishing wakes two, and each wakes two more. */
-        kp__wake(s->ticket.word, 2);
+        kp__topics_relay(s->ticket.word);
         kp__metrics_add_metadata_wait_ns(s->p->metrics,
                                          kp__now_ns(&s->p->clock) - began_ns);
     }

@@ -95,11 +95,6 @@ void kp__topics_destroy(struct topics *t)
 
 /* -- Looking up -- */
 
-uint64_t kp__topics_hash(const char *name, size_t size)
-{
-    return kp__hash(name, size);
-}
-
 struct topic *kp__topics_find(const struct topics *topics, const char *name,
                               size_t size)
 {
@@ -111,7 +106,7 @@ struct topic *kp__topics_find(const struct topics *topics, const char *name,
 
     if (table == NULL)
         return NULL;
-    hash = kp__topics_hash(name, size);
+    hash = kp__hash(name, size);
     for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
         /* acquire: the entry was made before it was put there */
         struct topic *e =
@@ -248,7 +243,7 @@ static struct topic *make_topic(const char *name, size_t size, uint32_t number)
         kp__free(e);
         return NULL;
     }
-    e->hash = kp__topics_hash(name, size);
+    e->hash = kp__hash(name, size);
     e->number = number;
     atomic_init(&e->view, NULL);
     atomic_init(&e->refused, KP_OK);

@@ -80,8 +80,6 @@ struct topics;
 
 struct topics *kp__topics_create(struct record_accumulator *a);
 void kp__topics_destroy(struct topics *t);
-/* The hash that lookups use. */
-uint64_t kp__topics_hash(const char *name, size_t size);
 /* It holds as many topics as it may. */
 bool kp__topics_is_full(const struct topics *t);
 /* NULL: not confirmed.  No lock. */
