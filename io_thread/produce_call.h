@@ -5,6 +5,8 @@
 
 #include "io_thread/state.h"
 
+#define PRODUCE_NAMES_MAX 12 /* the last version that names topics */
+
 struct produce_call {
     struct io_thread *io;
     struct sender_node *node; /* it was sent to */

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define PRODUCE_TAKEN_MAX 4096 /* batches in one request */
-#define PRODUCE_NAMES_MAX 12   /* the last version that names topics */
 
 /* Make the head READY if it is not: seal it, compress it. */
 static enum queue_answer prepare(struct io_thread *io,

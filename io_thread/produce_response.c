@@ -429,7 +429,7 @@ static bool judge_response(struct io_thread *io, struct produce_call *call,
         const struct produce_response_partition *parts =
             topics[i].partitions.items;
         const struct topic *t =
-            call->request->version > 12
+            call->request->version > PRODUCE_NAMES_MAX
                 ? kp__metadata_by_id(io->metadata, &topics[i].topic_id)
                 : kp__topics_find(io->p->topics, topics[i].name.data,
                                   topics[i].name.size);
