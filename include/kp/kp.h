@@ -178,17 +178,19 @@ typedef struct kp_record {
 } kp_record;
 
 /* -- Configuration: Java's property names, Java's defaults -- */
+/* KP_EINVAL for NULL, or KP_ENOMEM. */
 KP_API kp_err kp_config_create(kp_config **out);
-KP_API void kp_config_destroy(kp_config *config);
+KP_API void kp_config_destroy(kp_config *config); /* NULL is ignored */
 /* An unknown name is KP_EINVAL, and the text names the nearest known one.  What
- * this version lacks (TLS, SASL, transactions) is KP_ENOTSUP, here and in a file,
- * and sticks: no producer is made from this config any more, whatever is set
- * later, so that nothing meant to be secret is sent in the clear.  Any other
- * refusal leaves the config as it was. */
+ * this version lacks (TLS, SASL, transactions) is KP_ENOTSUP, here and in a
+ * file, and sticks: no producer is made from this config any more, whatever is
+ * set later, so that nothing meant to be secret is sent in the clear.  Any
+ * other refusal leaves the config as it was. */
 KP_API kp_err kp_config_set(kp_config *config, const char *name,
                             const char *value, kp_error *error);
-/* Read a Java .properties file: the one the Kafka tools already use.  Unknown
- * names are logged and passed over, as Java does. */
+/* Read a Java .properties file (at most 1 MB): the one the Kafka tools already
+ * use.  Unknown names are logged and passed over, as Java does.  All of it is
+ * taken or nothing; a file that cannot be read is KP_EINVAL. */
 KP_API kp_err kp_config_load(kp_config *config, const char *path,
                              kp_error *error);
 
@@ -197,7 +199,8 @@ typedef struct kp_property { /* lent */
     int32_t is_set;
 } kp_property;
 typedef void (*kp_property_visit)(void *arg, const kp_property *property);
-/* Every property there is.  config may be NULL: all at their defaults. */
+/* Every property there is, shown before the call returns.  config may be NULL:
+ * all at their defaults. */
 KP_API void kp_config_properties(const kp_config *config,
                                  kp_property_visit visit, void *arg);
 
@@ -212,7 +215,8 @@ typedef struct kp_log { /* lent */
 } kp_log;
 /* Any thread, several at once; no locks held; must not call kp_*. */
 typedef void (*kp_log_fn)(void *arg, const kp_log *line);
-/* Lines up to `level`.  Until this is called we are silent: call it first. */
+/* Lines up to `level`, to `fn` (NULL: none).  Until this is called we are
+ * silent: call it first. */
 KP_API void kp_config_on_log(kp_config *config, kp_level level, kp_log_fn fn,
                              void *arg);
 KP_API void kp_log_stderr(void *arg, const kp_log *line); /* a ready one */
@@ -227,22 +231,26 @@ KP_API void kp_config_set_partitioner(kp_config *config, kp_partitioner_fn fn,
 
 /* -- Lifetime -- */
 /* Start a producer and its I/O thread.  The config is copied.  Checks settings
- * and reads key files, but does not wait for the network. */
+ * against each other, but does not wait for the network.  KP_EINVAL; KP_ENOTSUP
+ * for what was asked and is lacking; KP_ENOMEM, also when the system gives no
+ * thread or descriptor.  Java: KafkaProducer's constructor. */
 KP_API kp_err kp_producer_create(kp_producer **out, const kp_config *config,
                                  kp_error *error);
 /* Take no more, deliver what is buffered, stop the I/O thread; what is left at
  * the timeout fails with KP_ECLOSED.  Every report is made before it returns.
- * May be called again.  Returns KP_ECLOSED if
- * it failed any record, else as kp_flush.  From a callback it starts a close
- * with timeout 0 and returns KP_PENDING. */
+ * May be called again, also by several threads: the earliest end counts.
+ * Returns KP_ECLOSED if it failed any record, else as kp_flush.  From one of
+ * this producer's callbacks it starts a close with timeout 0 and returns
+ * KP_PENDING; from another's it does so with timeout 0, else KP_EDEADLK. */
 KP_API kp_err kp_close(kp_producer *p, int64_t timeout_ms, kp_error *error);
 /* Close at once if still open, and free.  The last call on this producer: join
  * the threads that use it first; its futures may outlive it.  NULL is ignored.
  * From a callback: KP_EDEADLK, and nothing is done. */
 KP_API kp_err kp_producer_destroy(kp_producer *p);
 /* What now stands between this topic (NULL: any) and its brokers.  KP_OK:
- * nothing that we know of.  Never waits.  For health checks, and to explain
- * KP_EMETADATA, KP_EBUFFER and KP_KIND_FATAL. */
+ * nothing that we know of; KP_ECLOSED after a close.  Never waits; any thread,
+ * in callbacks too.  For health checks, and to explain KP_EMETADATA, KP_EBUFFER
+ * and KP_KIND_FATAL. */
 KP_API kp_err kp_status(kp_producer *p, const char *topic, kp_error *error);
 
 /* -- Sending -- */
@@ -255,8 +263,13 @@ typedef struct kp_future { /* a claim ticket: one owner, moved by assignment */
 
 /* Encode one record into its partition's batch.  `future` may be NULL.  After
  * a failure it holds that failure (stored NO, no partition), and need not be
- * released.  A topic that the brokers refuse is refused with their code at
- * once; kp_err_text says what a code means, kp_status more about this case. */
+ * released.  Waits, for max.block.ms in all, for the topic and its partition
+ * (then KP_EMETADATA) and for memory (then KP_EBUFFER).  A thread that fills a
+ * batch also compresses it.  Refused at once: what is wrong with the record
+ * (KP_EINVAL to KP_ETOOBIG above); KP_ENOMEM; KP_EFORK; KP_ECLOSED once closed;
+ * what the producer is fatal by.  A topic that the brokers refuse is refused
+ * with their code at once; kp_err_text says what a code means, kp_status more
+ * about this case.  Java: KafkaProducer.send. */
 KP_API kp_err kp_send(kp_producer *p, const kp_record *r, kp_future *future);
 
 /* Send in order, up to the first record not taken, whose error is returned.
@@ -267,32 +280,45 @@ KP_API kp_err kp_send_many(kp_producer *p, const kp_record *records,
                            size_t count, kp_future *futures, size_t *taken);
 
 /* Wait for the report of every record taken before this call, and for its
- * callback to return; KP_PENDING at the timeout.  A failure that nobody watched
- * (no future, callback or queue) is returned by the next flush or close: the
- * first one's err, and in error->text how many. */
+ * callback to return; KP_PENDING at the timeout.  Batches are sent without
+ * lingering, and with a codec the thread that waits compresses some of them.
+ * A failure that nobody watched (no future, callback or queue) is returned by
+ * the next flush or close: the first one's err, and in error->text how many;
+ * else the fatal error, if there is one.  From a callback KP_EDEADLK, unless
+ * timeout_ms is 0.  Java: KafkaProducer.flush. */
 KP_API kp_err kp_flush(kp_producer *p, int64_t timeout_ms, kp_error *error);
 
 /* -- Futures -- */
 /* Returns the report's err, or KP_PENDING.  `report` may be NULL, and is
- * written unless pending.  May be called again until released.  An all-zero
- * future is KP_EINVAL. */
+ * written only with a report.  May be called again until released.  An all-zero
+ * future is KP_EINVAL.  From a callback KP_EDEADLK, unless timeout_ms is 0 or
+ * the send was refused. */
 KP_API kp_err kp_future_wait(const kp_future *future, int64_t timeout_ms,
                              kp_report *report);
 /* KP_PENDING if any is still pending at the timeout; else the first failure in
- * array order; else KP_OK.  Skips all-zero futures. */
+ * array order; else KP_OK.  Skips all-zero futures.  One timeout for all.  From
+ * a callback KP_EDEADLK, unless timeout_ms is 0. */
 KP_API kp_err kp_future_wait_all(const kp_future *futures, size_t count,
                                  int64_t timeout_ms);
-/* Give up `count` futures, done or not, once each; leaves zeroes behind. */
+/* Give up `count` futures, done or not, once each; leaves zeroes behind.  Never
+ * waits.  The records go their way all the same. */
 KP_API void kp_future_release(kp_future *futures, size_t count);
 
 /* -- Completion queue: for event loops and other languages -- */
-/* Needs no capacity: a report not yet polled is part of buffer.memory. */
+/* Needs no capacity: a report not yet polled is part of buffer.memory.
+ * KP_EINVAL; KP_ENOMEM, also when the system gives no descriptor. */
 KP_API kp_err kp_cq_create(kp_cq **out, kp_error *error);
-KP_API void kp_cq_destroy(kp_cq *queue); /* before or after its producers */
+/* Before or after its producers, with nobody polling.  Reports not yet polled,
+ * and those to come, are dropped.  NULL is ignored. */
+KP_API void kp_cq_destroy(kp_cq *queue);
 /* Readable when kp_cq_poll has something to say: a report; a wake-up; or that
- * a KP_NOWAIT send to this queue, once refused, may now be tried again. */
+ * a KP_NOWAIT send to this queue, once refused, may now be tried again.  The
+ * queue's own: wait for it with poll(2) or the like, and do nothing else with
+ * it. */
 KP_API int kp_cq_fd(const kp_cq *queue);
-/* Take up to `max` reports; returns how many.  One thread at a time. */
+/* Take up to `max` reports; returns how many: 0 at the timeout, for a wake-up,
+ * for what a KP_NOWAIT send waits for, and for a wrong argument.  One thread at
+ * a time.  From a callback it does not wait. */
 KP_API size_t kp_cq_poll(kp_cq *queue, kp_report *reports, size_t max,
                          int64_t timeout_ms);
 KP_API void kp_cq_wakeup(kp_cq *queue); /* let one kp_cq_poll return */
@@ -303,7 +329,10 @@ typedef struct kp_partition { /* lent */
     int32_t replica_count, isr_count;
 } kp_partition;
 typedef void (*kp_partition_visit)(void *arg, const kp_partition *partition);
-/* *count gets the number of partitions; `visit` may be NULL. */
+/* *count (may be NULL) gets the number of partitions; `visit` may be NULL and
+ * runs in this call, no locks held.  Waits for a topic that is not known yet:
+ * KP_EMETADATA at the timeout, or the brokers' code at once; from a callback
+ * KP_EDEADLK, unless timeout_ms is 0.  Java: KafkaProducer.partitionsFor. */
 KP_API kp_err kp_partitions_for(kp_producer *p, const char *topic,
                                 int64_t timeout_ms, int32_t *count,
                                 kp_partition_visit visit, void *arg);
@@ -319,6 +348,8 @@ typedef struct kp_metric { /* lent; names and groups are Java's, and stable */
     double value;
 } kp_metric;
 typedef void (*kp_metric_visit)(void *arg, const kp_metric *metric);
+/* Every metric, shown in this call, no locks held.  Any thread, in callbacks
+ * too; shows nothing without memory.  Java: KafkaProducer.metrics. */
 KP_API void kp_metrics(kp_producer *p, kp_metric_visit visit, void *arg);
 KP_API const char *kp_version(void);  /* of the library actually loaded */
 KP_API const char *kp_features(void); /* "tls gzip snappy lz4 zstd ..." */

@@ -5,10 +5,10 @@
 
 #include "lib/shared/producer.h"
 
-/* Post an op that nobody waits for.  False: no memory. */
 /* A producer without its I/O thread, for kp__io_thread_start or _attach. */
 kp_err kp__producer_make(struct kp_producer **out, const kp_config *config,
                          const struct clock *clock, kp_error *error);
+/* Post an op that nobody waits for.  False: no memory. */
 bool kp__producer_post(struct kp_producer *p, enum op_kind kind,
                        const char *topic, size_t size);
 /* Post op (the caller keeps its own reference) and see that it is served even
