@@ -2,7 +2,7 @@
 /* mutex.h - a lock that spins briefly before it sleeps.
  *
  * glibc's adaptive mutex where there is one: under contention on short critical
- * sections it costs a half to a fifth of the default one (docs/decisions).  A
+ * sections it was measured at a half to a fifth of the default one's cost.  A
  * thread holds at most one of these at a time; debug builds assert it. */
 #ifndef KP_BASE_MUTEX_H
 #define KP_BASE_MUTEX_H

@@ -45,7 +45,7 @@ struct result_part {
 };
 
 struct batch_result {
-    _Atomic uint32_t word; /* RESULT_DONE | RESULT_WAITERS */
+    _Atomic uint32_t word; /* RESULT_DONE, _WAITERS and _QUIET */
     _Atomic uint32_t refs; /* futures (biased until the batch is sealed), batch */
     struct topic_name *topic;
     int32_t partition;

@@ -34,7 +34,7 @@ struct batch;
 struct kp_cq;
 struct partition_queue;
 
-#define CHUNK_SIZE 16384      /* header included; measured, docs/decisions */
+#define CHUNK_SIZE 16384      /* header included; docs/decisions/batches.md */
 #define CHUNK_SMALL_SIZE 2048 /* an eighth of one: a batch's first */
 
 /* A piece of memory that records (or report slots) are written into from the
@@ -56,7 +56,7 @@ struct pool_need {
     bool batch;         /* a batch and its result */
 };
 struct pool_grant {
-    struct chunk *data;  /* linked; may be more than asked for, see grants */
+    struct chunk *data;  /* linked; may be more than was asked for */
     struct chunk *slots; /* or NULL */
     struct batch *batch; /* zeroed but for its result; or NULL */
 };

@@ -5,11 +5,11 @@
  *
  * A block is one full chunk, or eight small ones.  Free blocks are used again
  * last in, first out, because they are warm; those never touched, or given back
- * to the system, come last.  Past the first few the memory is asked for in
- * large pages (docs/decisions), until some of it has to be given back: what is
- * given back in pieces would be filled up again otherwise.  No function here
- * gives memory back to the system itself: that is handed out as `struct
- * doomed`, for kp__doomed_end outside the lock. */
+ * to the system, come last.  Past the first 2 MiB the memory is asked for in
+ * large pages (docs/decisions/batches.md), until some of it has to be given
+ * back: what is given back in pieces would be filled up again otherwise.  No
+ * function here gives memory back to the system itself: that is handed out as
+ * `struct doomed`, for kp__doomed_end outside the lock. */
 #ifndef KP_SHARED_CHUNK_ARENA_H
 #define KP_SHARED_CHUNK_ARENA_H
 
