@@ -238,10 +238,12 @@ static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
         struct batch *b = KP_CONTAINER(n, struct batch, order_link);
 
         n = kp__list_next(&sp->order, n);
-        if (b->fate == FATE_COMPLETED || b->place != PLACE_IN_FLIGHT)
-            continue;
+        /* First: what is younger may still be in the queue, where the place is
+         * the senders' too.  By ordinal is by deadline. */
         if (b->deadline_ns > deadline_ns)
             break;
+        if (b->fate == FATE_COMPLETED || b->place != PLACE_IN_FLIGHT)
+            continue;
         /* Handed to a connection: it cannot be withdrawn from the frame, and no
          * answer has come. */
         if (b->certainty != CERTAIN_YES)
