@@ -44,7 +44,8 @@ static void end_epoch(struct io_thread *io)
 {
     /* All in use: this flush shares the newest epoch, and waits for whatever
      * else enters it until one is free. */
-    if (io->flush_epoch + 1 - io->flush_first < FLUSH_EPOCHS)
+    io->epoch_shared = io->flush_epoch + 1 - io->flush_first >= FLUSH_EPOCHS;
+    if (!io->epoch_shared)
         io->flush_epoch++;
 }
 
@@ -134,6 +135,8 @@ static void serve_flushes(struct io_thread *io)
     while (io->flush_first < io->flush_epoch &&
            io->flush_pending[io->flush_first % FLUSH_EPOCHS] == 0)
         io->flush_first++;
+    if (io->epoch_shared)
+        end_epoch(io);
     while (io->flushes != NULL) {
         struct op *op = io->flushes;
         bool open = op->flush_epoch >= io->flush_first;

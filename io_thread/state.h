@@ -125,7 +125,8 @@ struct io_thread {
     struct list to_report;   /* partitions with something to report */
 
     /* flush: epoch e holds the batches registered in it and not yet reported */
-    uint32_t flush_epoch, flush_first;
+    uint64_t flush_epoch, flush_first;
+    bool epoch_shared; /* the newest has to end, when there is room for a next */
     uint64_t flush_pending[FLUSH_EPOCHS];
     struct op *flushes; /* waiting, oldest first, by pending_next */
 

@@ -113,7 +113,7 @@ struct batch {
     uint32_t leader_term; /* the partition's, at the last attempt */
     enum certainty certainty;
     kp_err last_err; /* of the last attempt: the cause of a later failure */
-    uint32_t flush_epoch;
+    uint64_t flush_epoch;
     bool registered, split_child;
     struct batch *origin;  /* of a split child: whose result and slots */
     const uint8_t *flat;   /* of a split child: its body, not in chunks */

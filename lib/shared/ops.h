@@ -34,7 +34,7 @@ struct op {
     kp_err err;
     /* the I/O thread's own */
     struct op *pending_next;
-    uint32_t flush_epoch;
+    uint64_t flush_epoch;
 };
 
 struct ops {

@@ -5,6 +5,7 @@
 #include "include/kp/errors.h"
 #include "test/support/main.h"
 #include "test/support/world.h"
+#include "test/support/world_state.h"
 
 #define MS KP_NS_PER_MS
 #define UNWATCHED 0u
@@ -330,6 +331,62 @@ START_TEST(very_many_flushes)
 }
 END_TEST
 
+/* ... and those that share the last of them do not wait for all that comes
+ * after it. */
+START_TEST(very_many_flushes_end_under_load)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 4,
+        .latency_ns = 100 * MS,
+        .settings = WORLD_SETTINGS("linger.ms", "0")});
+    struct world_call *c[80];
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    for (int i = 0; i < 80; i++) {
+        (void)world_send(w, i % 4);
+        c[i] = world_flush(w, KP_FOREVER);
+        world_run_ms(w, 1);
+    }
+    for (int i = 0; i < 3000; i++) {
+        (void)world_send(w, i % 4);
+        world_run_ms(w, 1);
+    }
+    for (int i = 0; i < 80; i++) {
+        ck_assert(c[i]->done);
+        ck_assert_int_eq(c[i]->err, KP_OK);
+        ck_assert_int_lt(c[i]->done_ns - c[i]->called_ns, 2000 * MS);
+    }
+    world_settle(w);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* After as many flushes as 32 bits can count. */
+START_TEST(flushes_are_told_apart_for_ever)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .latency_ns = 100 * MS,
+        .settings = WORLD_SETTINGS("linger.ms", "0")});
+    struct world_call *c[10];
+    struct world_record *r[10];
+
+    w->p->io->flush_first = w->p->io->flush_epoch = UINT32_MAX - 3;
+    for (int i = 0; i < 10; i++) {
+        r[i] = world_send(w, 0);
+        c[i] = world_flush(w, KP_FOREVER);
+        world_run_ms(w, 1);
+    }
+    world_settle(w);
+    for (int i = 0; i < 10; i++) {
+        ck_assert_int_eq(c[i]->err, KP_OK);
+        ck_assert_int_ge(c[i]->done_ns, r[i]->reported_ns);
+    }
+    world_end(w);
+}
+END_TEST
+
 /* kp_flush's first look: false as long as anything is unreported, true
  * after. */
 START_TEST(first_look)
@@ -370,6 +427,8 @@ static Suite *flush_waits_suite(void)
     tcase_add_test(t, unwatched_failures_of_a_split);
     tcase_add_test(t, many_flushes);
     tcase_add_test(t, very_many_flushes);
+    tcase_add_test(t, very_many_flushes_end_under_load);
+    tcase_add_test(t, flushes_are_told_apart_for_ever);
     tcase_add_test(t, first_look);
     suite_add_tcase(s, t);
     return s;
