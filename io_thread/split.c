@@ -277,7 +277,6 @@ static bool split_origin(struct io_thread *io, struct sender_partition *sp,
     b->parts_pending = 2;
     b->result->outcome = (struct outcome){
         .stored = CERTAIN_YES, .base_offset = -1, .append_time_ms = -1};
-    io->aside_origin = b;
     io->aside_users = 2;
     /* The children stand in the memory kept aside. */
     kp__batch_release_bytes(b);
@@ -295,9 +294,7 @@ bool kp__split(struct io_thread *io, struct sender_partition *sp,
 void kp__split_release(struct io_thread *io, struct batch *child)
 {
     KP_CHECK(io->aside_users > 0);
-    if (--io->aside_users == 0) {
-        io->aside_origin = NULL;
+    if (--io->aside_users == 0)
         io->aside_freed = true;
-    }
     kp__pool_give_batch(io->p->pool, NULL, child);
 }

@@ -115,7 +115,6 @@ struct io_thread {
     uint8_t *aside;          /* raw records of the batch being split */
     uint8_t *aside_packed;   /* its children, compressed, at the same offsets */
     size_t aside_size;
-    struct batch *aside_origin;
     uint32_t aside_users;
     bool aside_freed; /* this turn: who waits to be split may try again */
     struct list aside_in_flight; /* its children on a wire, by order_link */
