@@ -300,7 +300,8 @@ bool kp__meta_set_id(struct metadata *m, struct topic_meta *t,
         return false; /* a broker too old to tell, or nothing new */
     if (!kp__map_put(&m->by_id, id, sizeof *id, t))
         return false; /* with the next answer */
-    if (!kp__uuid_is_zero(&t->previous_id))
+    /* a broker that is behind may have named the older one again */
+    if (!kp__uuid_is_zero(&t->previous_id) && !uuid_equal(id, &t->previous_id))
         (void)kp__map_remove(&m->by_id, &t->previous_id, sizeof t->previous_id);
     t->previous_id = t->id; /* answers about it may still be on their way */
     t->id = *id;
