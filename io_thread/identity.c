@@ -161,24 +161,10 @@ static void unstamp(void *arg, struct batch *b)
     b->base_sequence = -1;
 }
 
-/* The first bump goes on at once.  One after another, or after refusals, waits
- * as any retry does: a broker may want none of our numbers. */
-static void slow_down(struct io_thread *io, struct sender_partition *sp)
-{
-    if (sp->failures > 0)
-        sp->backoff_until_ns = kp__ns_add(
-            io->now_ns, kp__backoff_ns(io->settings->retry_backoff_ns,
-                                       io->settings->retry_backoff_max_ns,
-                                       sp->failures - 1, &io->rng));
-    if (sp->failures < UINT32_MAX)
-        sp->failures++;
-}
-
 static void bump(struct io_thread *io, struct sender_partition *sp)
 {
     struct ledger *l = &sp->ledger;
 
-    slow_down(io, sp);
     /* Nothing of this partition is on a wire, so every stamped batch is in the
      * queue; in a new epoch they get new numbers, in order, from 0. */
     kp__queue_visit(sp->queue, false, unstamp, NULL);

@@ -242,7 +242,10 @@ static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
         return false;
     }
     b->last_err = v->err;
-    retry(io, sp, b, l->bump);
+    /* New numbers go on at once.  If those are refused too, their turn waits as
+     * any retry does: a broker may want none of our numbers. */
+    retry(io, sp, b, l->bump && !b->renumbered);
+    b->renumbered = b->renumbered || l->bump;
     return true;
 }
 

@@ -115,6 +115,7 @@ struct batch {
     kp_err last_err; /* of the last attempt: the cause of a later failure */
     uint64_t flush_epoch;
     bool registered, split_child;
+    bool renumbered; /* its numbers were refused, and it got others */
     struct batch *origin;  /* of a split child: whose result and slots */
     const uint8_t *flat;   /* of a split child: its body, not in chunks */
     size_t part_offset;    /* of a split child: where its raw records begin in

@@ -10,10 +10,11 @@
 #include "test/support/main.h"
 #include "test/support/world.h"
 
-#define FAST "retry.backoff.ms", "10", "retry.backoff.max.ms", "10", \
-             "linger.ms", "0"
-#define SHORT "delivery.timeout.ms", "3000", "request.timeout.ms", "1000", \
-              "reconnect.backoff.max.ms", "50"
+#define FAST \
+    "retry.backoff.ms", "10", "retry.backoff.max.ms", "10", "linger.ms", "0"
+#define SHORT \
+    "delivery.timeout.ms", "3000", "request.timeout.ms", "1000", \
+        "reconnect.backoff.max.ms", "50"
 
 static struct world *begin(void)
 {
@@ -225,8 +226,8 @@ static const int16_t refused_numbers[] = {45, 47, 49};
 
 START_TEST(numbers_that_are_never_right)
 {
-    struct world *w = world_begin(&(struct world_options){
-        .settings = WORLD_SETTINGS(FAST, SHORT)});
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST, SHORT)});
     struct world_record *r;
     char line[80];
 
@@ -242,6 +243,29 @@ START_TEST(numbers_that_are_never_right)
     ck_assert_uint_lt(world_attempts(w), 3000 / 9);
     ck_assert_int_le(kb_requests(world_cluster(w), -1, 22),
                      (int64_t)world_attempts(w) + 1);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* What a broker refuses for itself tells nothing of its numbers: however many
+ * are refused, the next one's turn comes at once. */
+START_TEST(refused_records_do_not_slow_the_next)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("retry.backoff.ms", "1000", "batch.size",
+                                   "0", "linger.ms", "0")});
+    struct world_record *r[20];
+
+    (void)world_rule(w, "api=produce count=20 error=87");
+    for (size_t i = 0; i < 20; i++)
+        r[i] = world_send(w, 0);
+    world_settle(w);
+    for (size_t i = 0; i < 20; i++) {
+        world_expect(r[i], KP_INVALID_RECORD, KP_OK, KP_STORED_NO, -1);
+        ck_assert_int_lt(r[i]->reported_ns - r[i]->returned_ns,
+                         500 * KP_NS_PER_MS);
+    }
     world_check(w);
     world_end(w);
 }
@@ -577,6 +601,7 @@ static Suite *verdict_identity_suite(void)
     tcase_add_test(t, duplicate_behind_which_others_are_stored);
     tcase_add_loop_test(t, the_id_is_good_no_more, 0, 2);
     tcase_add_loop_test(t, numbers_that_are_never_right, 0, 3);
+    tcase_add_test(t, refused_records_do_not_slow_the_next);
     tcase_add_test(t, unknown_producer_without_log_start);
     tcase_add_loop_test(t, unknown_producer_with_log_start, 0, 4);
     tcase_add_test(t, two_unknown_producers_with_log_start);
