@@ -68,7 +68,8 @@ else ifneq ($(filter-out $(unconfigured),$(goals)),)
 
 # -- Configuration --------------------------------------------------------
 $(srcdir)/configure: $(srcdir)/configure.ac
-	cd $(srcdir) && autoconf
+	@cd $(srcdir) && autoconf || { \
+	    echo 'make deps installs what building needs.' >&2; exit 1; }
 config.mk: $(srcdir)/configure
 	@if [ -x ./config.status ]; then ./config.status --recheck -q && \
 	    ./config.status -q; else $(srcdir)/configure -q; fi

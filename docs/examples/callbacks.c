@@ -53,7 +53,8 @@ int main(int argc, char **argv)
     struct counts counts = {0, 0};
     kp_error error = {0};
     if (argc < 3)
-        return 2;
+        return fprintf(stderr, "usage: %s SERVERS TOPIC [RECORDS]\n", argv[0]),
+               2;
     long count = argc > 3 ? strtol(argv[3], NULL, 10) : 1000;
     kp_producer *producer = make_producer(argv[1]);
 

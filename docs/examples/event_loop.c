@@ -96,7 +96,8 @@ int main(int argc, char **argv)
     struct loop l = {0};
     kp_error error = {0};
     if (argc < 3)
-        return 2;
+        return fprintf(stderr, "usage: %s SERVERS TOPIC [RECORDS]\n", argv[0]),
+               2;
     l.topic = argv[2];
     l.count = argc > 3 ? strtol(argv[3], NULL, 10) : 1000;
     start(&l, argv[1]);

@@ -11,7 +11,8 @@ int main(int argc, char **argv)
     kp_future future;
     kp_report report;
     if (argc != 3 || kp_config_create(&config) != KP_OK)
-        return 2;
+        return fprintf(stderr, "usage: %s SERVERS TOPIC\n", argv[0]), 2;
+    kp_config_on_log(config, KP_LOG_WARN, kp_log_stderr, NULL);
     if (kp_config_set(config, "bootstrap.servers", argv[1], &why) != KP_OK ||
         kp_producer_create(&producer, config, &why) != KP_OK)
         return fprintf(stderr, "%s\n", why.text), 1;

@@ -91,7 +91,9 @@ int main(int argc, char **argv)
 {
     kp_error error = {0};
     if (argc < 3)
-        return 2;
+        return fprintf(stderr, "usage: %s SERVERS TOPIC [THREADS [RECORDS]]\n",
+                       argv[0]),
+               2;
     long threads = argc > 3 ? strtol(argv[3], NULL, 10) : 1000;
     long records = argc > 4 ? strtol(argv[4], NULL, 10) : 10;
     if (threads < 1 || records < 0)
