@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
     kp_config *config;
     kp_producer *producer;
-    kp_error why = {0};
+    kp_error why;
     kp_future future;
     kp_report report;
     if (argc != 3 || kp_config_create(&config) != KP_OK)
@@ -16,17 +16,12 @@ int main(int argc, char **argv)
     if (kp_config_set(config, "bootstrap.servers", argv[1], &why) != KP_OK ||
         kp_producer_create(&producer, config, &why) != KP_OK)
         return fprintf(stderr, "%s\n", why.text), 1;
-    kp_record record = {.topic = argv[2], .value = kp_str("hello")};
-    kp_err err = kp_send(producer, &record, &future);
-    if (err == KP_OK) {
-        err = kp_future_wait(&future, KP_FOREVER, &report);
-        kp_future_release(&future, 1);
-    }
-    if (err == KP_OK)
-        printf("partition %d, offset %lld\n", (int)report.partition,
-               (long long)report.offset);
-    else
-        fprintf(stderr, "%s: %s\n", kp_err_name(err), kp_err_text(err));
     kp_config_destroy(config);
+    kp_record record = {.topic = argv[2], .value = kp_str("hello")};
+    (void)kp_send(producer, &record, &future); /* a failure is in the future */
+    kp_err err = kp_future_wait(&future, KP_FOREVER, &report);
+    printf("%s: partition %d, offset %lld\n", kp_err_name(err),
+           (int)report.partition, (long long)report.offset);
+    kp_future_release(&future, 1);
     return kp_producer_destroy(producer) != KP_OK || err != KP_OK;
 }
