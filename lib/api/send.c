@@ -52,14 +52,13 @@ static kp_err ask_for_topic(struct send *s, int64_t now_ns)
 
     if (!kp__topic_is_legal(s->name, name_size(s)))
         return KP_ETOPIC;
-    err = kp__topics_want(s->p->topics, s->name, name_size(s), now_ns, &w,
-                          &post);
+    err =
+        kp__topics_want(s->p->topics, s->name, name_size(s), now_ns, &w, &post);
     if (err != KP_OK)
         return err;
     drop_wait(s);
     s->wait = w;
-    if (!post ||
-        kp__producer_post(s->p, OP_WANT_TOPIC, s->name, name_size(s)))
+    if (!post || kp__producer_post(s->p, OP_WANT_TOPIC, s->name, name_size(s)))
         return KP_OK;
     kp__topics_not_posted(s->p->topics, w);
     return KP_ENOMEM;
@@ -285,36 +284,35 @@ kp_err kp__send_give_up(struct send *s)
 
 /* -- waiting -- */
 
-/* A call waits until *call_deadline_ns at most (0: it has not waited yet), and
- * for this record no longer than it says. */
-static int64_t deadline_of(const struct send *s, int64_t *call_deadline_ns)
+/* A call waits for max.block.ms at most, of which it has had waited_ns, and for
+ * this record no longer than it says. */
+static int64_t deadline_of(const struct send *s, int64_t waited_ns)
 {
-    int64_t now_ns = kp__now_ns(&s->p->clock), own_ns;
+    int64_t left_ns = s->p->settings.max_block_ns - waited_ns;
+    int64_t own_ns = kp__ms_to_ns(s->record->max_wait_ms);
 
-    if (*call_deadline_ns == 0)
-        *call_deadline_ns = kp__ns_add(now_ns, s->p->settings.max_block_ns);
-    if (s->record->max_wait_ms == 0)
-        return *call_deadline_ns;
-    own_ns = kp__ns_add(now_ns, kp__ms_to_ns(s->record->max_wait_ms));
-    return own_ns < *call_deadline_ns ? own_ns : *call_deadline_ns;
+    if (s->record->max_wait_ms != 0 && own_ns < left_ns)
+        left_ns = own_ns;
+    return kp__ns_add(kp__now_ns(&s->p->clock), left_ns > 0 ? left_ns : 0);
 }
 
 /* Sleep on the ticket; false: the deadline has passed. */
-static bool wait_on(struct send *s)
+static bool wait_on(struct send *s, int64_t *waited_ns)
 {
     bool topic = s->step == SEND_TOPIC;
-    int64_t began_ns;
+    int64_t began_ns, took_ns;
     bool in_time;
 
     if (s->ticket.word == NULL)
         return true;
     began_ns = kp__now_ns(&s->p->clock);
     in_time = kp__ticket_wait(&s->ticket);
-    if (topic) {
+    if (topic)
         kp__topics_relay(s->ticket.word);
-        kp__metrics_add_metadata_wait_ns(s->p->metrics,
-                                         kp__now_ns(&s->p->clock) - began_ns);
-    }
+    took_ns = kp__now_ns(&s->p->clock) - began_ns;
+    *waited_ns += took_ns;
+    if (topic)
+        kp__metrics_add_metadata_wait_ns(s->p->metrics, took_ns);
     return in_time;
 }
 
@@ -342,15 +340,15 @@ static bool is_braking(const struct send *s)
 }
 
 /* The slow half: something must be waited for. */
-static kp_err send_waiting(struct send *s, int64_t *call_deadline_ns)
+static kp_err send_waiting(struct send *s, int64_t *waited_ns)
 {
     kp_err err = KP_PENDING;
 
-    s->deadline_ns = deadline_of(s, call_deadline_ns);
-    if (!is_braking(s))
+    s->deadline_ns = deadline_of(s, *waited_ns);
+    if (!is_braking(s) || s->ticket.deadline_ns > s->deadline_ns)
         s->ticket.deadline_ns = s->deadline_ns;
     while (err == KP_PENDING) {
-        if (!wait_on(s) && !is_braking(s)) {
+        if (!wait_on(s, waited_ns) && !is_braking(s)) {
             /* What came in the last moment counts. */
             err = kp__send_try(s);
             if (err == KP_PENDING)
@@ -363,7 +361,7 @@ static kp_err send_waiting(struct send *s, int64_t *call_deadline_ns)
 }
 
 static kp_err send_one(struct kp_producer *p, const kp_record *r,
-                       kp_future *future, int64_t *call_deadline_ns)
+                       kp_future *future, int64_t *waited_ns)
 {
     struct send s;
     kp_err err;
@@ -376,7 +374,7 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
     if (KP_LIKELY(err == KP_OK))
         err = append(&s);
     if (KP_UNLIKELY(err == KP_PENDING))
-        err = send_waiting(&s, call_deadline_ns);
+        err = send_waiting(&s, waited_ns);
     if (KP_LIKELY(err == KP_OK)) {
         if (future != NULL)
             kp__future_take(future, s.result, s.index, r->tag);
@@ -392,15 +390,15 @@ static kp_err send_one(struct kp_producer *p, const kp_record *r,
 
 kp_err kp_send(kp_producer *p, const kp_record *r, kp_future *future)
 {
-    int64_t deadline_ns = 0;
+    int64_t waited_ns = 0;
 
-    return send_one(p, r, future, &deadline_ns);
+    return send_one(p, r, future, &waited_ns);
 }
 
 kp_err kp_send_many(kp_producer *p, const kp_record *records, size_t count,
                     kp_future *futures, size_t *taken)
 {
-    int64_t deadline_ns = 0;
+    int64_t waited_ns = 0;
     kp_err err = KP_OK;
     size_t i;
 
@@ -408,7 +406,7 @@ kp_err kp_send_many(kp_producer *p, const kp_record *records, size_t count,
         err = KP_EINVAL;
     for (i = 0; i < count && err == KP_OK; i++)
         err = send_one(p, &records[i], futures != NULL ? &futures[i] : NULL,
-                       &deadline_ns);
+                       &waited_ns);
     if (err != KP_OK && i > 0)
         i--;
     if (taken != NULL)
