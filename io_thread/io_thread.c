@@ -125,6 +125,21 @@ static kp_err make_network(struct io_thread *io, kp_error *error)
     return KP_OK;
 }
 
+#define TAKEN_AT_FIRST 64
+
+/* What sending and splitting must not fail to get when they need it. */
+static bool make_room(struct io_thread *io)
+{
+    io->aside_size = io->p->accumulator.raw_max;
+    io->aside = kp__alloc(io->aside_size);
+    if (io->settings->codec != CODEC_NONE)
+        io->aside_packed = kp__alloc(io->aside_size);
+    io->taken = kp__alloc_array(TAKEN_AT_FIRST, sizeof(*io->taken));
+    io->taken_capacity = TAKEN_AT_FIRST;
+    return io->aside != NULL && io->taken != NULL &&
+           (io->settings->codec == CODEC_NONE || io->aside_packed != NULL);
+}
+
 kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
                             kp_error *error)
 {
@@ -142,15 +157,7 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
     io->close_at_ns = KP_NEVER;
     kp__rng_seed(&io->rng, env->seed);
     lists_init(io);
-    io->aside_size = p->accumulator.raw_max;
-    io->aside = kp__alloc(io->aside_size);
-    if (io->settings->codec != CODEC_NONE)
-        io->aside_packed = kp__alloc(io->aside_size);
-    if (io->aside == NULL ||
-        (io->settings->codec != CODEC_NONE && io->aside_packed == NULL))
-        err = no_memory(error);
-    else
-        err = make_network(io, error);
+    err = make_room(io) ? make_network(io, error) : no_memory(error);
     if (err != KP_OK) {
         io_free(io);
         return err;

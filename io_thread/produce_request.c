@@ -36,9 +36,10 @@ static enum queue_answer prepare(struct io_thread *io,
     return kp__queue_look(sp->queue, true, v);
 }
 
+/* Never false at first: a request always takes something. */
 static bool room_for_one_more(struct io_thread *io, size_t count)
 {
-    size_t capacity = io->taken_capacity > 0 ? io->taken_capacity * 2 : 64;
+    size_t capacity = io->taken_capacity * 2;
     struct batch **grown;
 
     if (count < io->taken_capacity)
