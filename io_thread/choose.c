@@ -14,6 +14,11 @@ bool kp__client_is_unreachable(const struct node *n)
     return n->unreachable;
 }
 
+bool kp__client_is_idle(const struct node *n)
+{
+    return n->state == CONNECTION_NONE && !n->expanded && !n->wanted;
+}
+
 static bool throttled(const struct node *n, int64_t now_ns)
 {
     return n->throttled_until_ns > now_ns;

@@ -323,7 +323,10 @@ static bool work_left(const struct io_thread *io)
         const struct sender_node *sn =
             KP_CONTAINER(n, const struct sender_node, link);
 
-        if (kp__client_can_send(io->client, sn->node, io->now_ns))
+        /* One that became ready after this turn's sending has not been
+         * connected to yet. */
+        if (kp__client_can_send(io->client, sn->node, io->now_ns) ||
+            kp__client_is_idle(sn->node))
             return true;
     }
     return false;

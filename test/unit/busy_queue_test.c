@@ -46,12 +46,12 @@ static struct partition_queue *queue_led_by(struct world *w, int32_t node)
     ck_abort_msg("node %d leads nothing", (int)node);
 }
 
-/* One node has had a record, and the other is not connected to. */
+/* One node has had a record, and the others are not connected to. */
 static struct world *begin(const char *linger_ms)
 {
     the_world = world_begin(&(struct world_options){
-        .nodes = 2,
-        .partitions = 4,
+        .nodes = 3,
+        .partitions = 6,
         .bootstrap = "10.0.0.1:9092",
         .settings = WORLD_SETTINGS("linger.ms", linger_ms)});
     real_connect = the_world->transport.connect;
@@ -93,6 +93,29 @@ START_TEST(it_is_sent_in_its_turn)
 }
 END_TEST
 
+/* Found ready after the turn has sent what it could, at a node that nobody has
+ * connected to yet: that is done at once, not when something else happens. */
+START_TEST(its_node_is_connected_to)
+{
+    struct world *w = begin("0");
+    struct partition_queue *busy = queue_led_by(w, 3);
+    struct partition_queue *other = queue_led_by(w, 2);
+    struct world_record *a, *b;
+
+    a = world_send(w, busy->partition);
+    b = world_send(w, other->partition);
+    hold(busy);
+    world_settle(w);
+    ck_assert_ptr_null(held);
+    ck_assert_int_eq(stood, STANDS_BUSY);
+    world_expect(a, KP_OK, KP_OK, KP_STORED_YES, 0);
+    world_expect(b, KP_OK, KP_OK, KP_STORED_YES, 0);
+    ck_assert_int_le(a->reported_ns, b->reported_ns);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* It lingers as any other, from when its batch was opened. */
 START_TEST(it_lingers_as_others_do)
 {
@@ -124,6 +147,7 @@ static Suite *busy_queue_suite(void)
     TCase *t = tcase_create("busy_queue");
 
     tcase_add_test(t, it_is_sent_in_its_turn);
+    tcase_add_test(t, its_node_is_connected_to);
     tcase_add_test(t, it_lingers_as_others_do);
     suite_add_tcase(s, t);
     return s;
