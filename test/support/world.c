@@ -20,7 +20,7 @@
 
 #define BEGIN_NS (INT64_C(1000) * KP_NS_PER_SEC)
 #define WALL_BASE_MS INT64_C(1700000000000)
-#define SPINS_MAX 20000
+#define SPINS_MAX 200000
 #define SETTLE_MAX_MS (3600 * 1000)
 
 /* -- texts -- */
