@@ -370,7 +370,7 @@ $(foreach v,asan ubsan tsan,$(eval $(call check_variant,$(v))))
 # The tests with the most threads again, for each seed of YIELDS.
 YIELDS ?= 1 2 3
 yielding := accumulator_threads_test batch_result_test buffer_pool_test \
-    cq_test public_callback_test public_close_test public_future_test \
+    cq_test public_callback_test public_close_test \
     public_queue_test public_story_test shared_small_test
 .PHONY: check-yields
 check-yields:
