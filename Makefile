@@ -383,7 +383,8 @@ check-yields:
 # forks: in a child, what the parent's other threads held looks lost.
 not_valgrind := golden_message_test codec_test sim_test world_test \
     public_failmalloc_test broker_cluster_test memory_pressure_world_test \
-    accumulator_threads_test public_process_test failcalls_test
+    accumulator_threads_test public_process_test failcalls_test \
+    public_faults_test matrix_produce_test matrix_requests_test replay_test
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full \
     --errors-for-leak-kinds=definite,indirect \
     --show-leak-kinds=definite,indirect \
