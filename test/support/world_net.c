@@ -278,6 +278,8 @@ static enum io_result t_writev(struct transport *t, const struct iovec *iov,
         left -= n;
         *written += n;
     }
+    if (*written == link_of(c)->write_step)
+        w->short_writes++;
     if (cut_now && c->to.written == c->cut_after) {
         c->cut_after = SIZE_MAX;
         cut(c, c->cut_loses);

@@ -53,6 +53,7 @@ struct world {
     uint64_t turns;
     int64_t spin_at_ns;
     uint32_t spins;
+    uint32_t short_writes; /* that a link's step cut short, at spin_at_ns */
 
     /* memory */
     long fails_in, fails_gap; /* -1: never */
