@@ -224,20 +224,24 @@ static int32_t weigh(struct io_thread *io, struct topic *t)
     return v->count;
 }
 
-void kp__weights_touch(struct io_thread *io, struct topic *t)
+static bool has_choice(const struct topic *t)
 {
     const struct topic_view *v = kp__topic_view(t);
 
-    if (v != NULL && v->count > 1 && !kp__node_linked(&t->weigh_link))
+    return v != NULL && v->count > 1;
+}
+
+void kp__weights_touch(struct io_thread *io, struct topic *t)
+{
+    if (has_choice(t) && !kp__node_linked(&t->weigh_link))
         kp__list_push_back(&io->to_weigh, &t->weigh_link);
 }
 
 void kp__weights_first(void *arg, struct topic *t)
 {
     struct io_thread *io = arg;
-    const struct topic_view *v = kp__topic_view(t);
 
-    if (v == NULL || v->count < 2)
+    if (!has_choice(t))
         return;
     (void)weigh(io, t);
     kp__arena_reset(&io->scratch);
