@@ -5,7 +5,7 @@
  * memory, which goes back when nobody can touch the bytes any more. */
 #include "io_thread/sender.h"
 
-#include <stdio.h>
+#include "lib/base/str.h"
 
 void kp__register(struct io_thread *io, struct sender_partition *sp,
                   struct batch *b)
@@ -207,7 +207,7 @@ static const char *expiry_text(struct io_thread *io,
     if (why == NULL)
         why = b->place == PLACE_IN_FLIGHT ? "its request was not answered"
                                           : "it waited for its turn";
-    (void)snprintf(out, size, "%u record%s for %.100s [%d], %lld ms old: %.300s",
+    (void)kp__format(out, size, "%u record%s for %.100s [%d], %lld ms old: %.300s",
                    b->record_count, b->record_count == 1 ? "" : "s",
                    sp->queue->topic->name->text,
                    (int)sp->queue->partition,

@@ -9,7 +9,6 @@
 #include "io_thread/produce_call.h"
 #include "io_thread/sender.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "io_thread/backoff.h"
@@ -67,7 +66,7 @@ static void text_of(const struct verdict *v, char out[TEXT_MAX])
     if (v->answer == NULL)
         return;
     if (v->answer->error_code != v->err)
-        (void)snprintf(out, TEXT_MAX,
+        (void)kp__format(out, TEXT_MAX,
                        "the broker answered with error code %d, which is none "
                        "of Kafka's",
                        v->answer->error_code);
