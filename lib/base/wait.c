@@ -135,21 +135,3 @@ void kp__wake_masked(_Atomic uint32_t *word, int n, uint32_t mask)
 }
 
 #endif
-
-bool kp__wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_ns)
-{
-    return kp__wait_masked(word, seen, deadline_ns, KP_WAKE_ANY);
-}
-
-void kp__wake(_Atomic uint32_t *word, int n)
-{
-    kp__wake_masked(word, n, KP_WAKE_ANY);
-}
-
-bool kp__ticket_wait(const struct ticket *t)
-{
-    if (t->word == NULL)
-        return true;
-    return kp__wait_masked(t->word, t->seen, t->deadline_ns,
-                           t->mask != 0 ? t->mask : KP_WAKE_ANY);
-}
