@@ -155,7 +155,7 @@ static void note_ratio(struct partition_queue *q, const struct batch *b)
     q->ratio += (seen - q->ratio) * (seen > q->ratio ? RATIO_UP : RATIO_DOWN);
 }
 
-static bool finish(struct partition_queue *q, struct batch *b, bool list)
+bool kp__queue_finish(struct partition_queue *q, struct batch *b, bool list)
 {
     bool abandoned;
 
@@ -173,16 +173,6 @@ static bool finish(struct partition_queue *q, struct batch *b, bool list)
     if (abandoned)
         kp__batch_release_abandoned(b);
     return !abandoned;
-}
-
-bool kp__queue_finish(struct partition_queue *q, struct batch *b)
-{
-    return finish(q, b, false);
-}
-
-bool kp__queue_finish_listed(struct partition_queue *q, struct batch *b)
-{
-    return finish(q, b, true);
 }
 
 void kp__queue_unclaim(struct partition_queue *q, struct batch *b)

@@ -111,11 +111,9 @@ enum queue_answer kp__queue_claim(struct partition_queue *q, bool force,
  * lock.  False: there is none. */
 bool kp__queue_claim_sealed(struct partition_queue *q, struct batch **out);
 /* The claimant is done: -> READY, or, if it was completed meanwhile, the bytes
- * are given back and it is GONE.  Any thread.  Returns whether READY. */
-bool kp__queue_finish(struct partition_queue *q, struct batch *b);
-/* And if READY the queue is put onto the drain list, before others can append
- * to it. */
-bool kp__queue_finish_listed(struct partition_queue *q, struct batch *b);
+ * are given back and it is GONE.  Any thread.  Returns whether READY.  `list`: then
+ * the queue is put onto the drain list, before others can append to it. */
+bool kp__queue_finish(struct partition_queue *q, struct batch *b, bool list);
 /* Take the READY head off the queue: -> IN_FLIGHT, then the I/O thread's. */
 enum queue_answer kp__queue_take(struct partition_queue *q, bool force,
                                  struct batch **out);

@@ -104,8 +104,5 @@ void kp__compress_and_finish(struct record_accumulator *a, struct batch *b,
     kp__compressors_give(a->compressors, k);
     kp__pool_give(a->pool, q, surplus);
     /* The I/O thread looks again by itself. */
-    if (own)
-        (void)kp__queue_finish(q, b);
-    else
-        (void)kp__queue_finish_listed(q, b);
+    (void)kp__queue_finish(q, b, !own);
 }

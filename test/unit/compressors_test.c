@@ -91,7 +91,7 @@ START_TEST(a_batch_is_compressed_in_place)
     ck_assert_int_eq(b->codec, (int)id);
     ck_assert_uint_lt(charged - surplus_bytes, b->wire_size + CHUNK_SIZE);
     kp__pool_give(f.pool, fixture_queue(0), surplus);
-    ck_assert(kp__queue_finish(fixture_queue(0), b));
+    ck_assert(kp__queue_finish(fixture_queue(0), b, false));
     ck_assert_uint_eq(b->body_crc, crc_of(b));
     ck_assert_uint_eq(each_record(b, check_line, NULL), 500);
     fixture_stop();
@@ -110,7 +110,7 @@ START_TEST(what_does_not_shrink_stays_raw)
     b = claim();
     ck_assert_ptr_null(
         kp__compress_batch(kp__compressors_own(&f.compressors), b));
-    ck_assert(kp__queue_finish(fixture_queue(0), b));
+    ck_assert(kp__queue_finish(fixture_queue(0), b, false));
     ck_assert_int_eq(b->codec, CODEC_NONE);
     ck_assert_uint_eq(b->wire_size, b->raw_size);
     ck_assert_uint_eq(b->body_crc, crc_of(b));

@@ -338,7 +338,7 @@ START_TEST(a_claimant_keeps_the_bytes_of_an_expired_batch)
     kp__batch_unref(b);
     ck_assert_uint_lt(fixture_available(), f.settings.buffer_memory);
     (void)kp__compress_batch(kp__compressors_own(&f.compressors), b);
-    ck_assert(!kp__queue_finish(q, b));
+    ck_assert(!kp__queue_finish(q, b, false));
     ck_assert_uint_eq(fixture_available(), f.settings.buffer_memory);
 }
 END_TEST
