@@ -116,7 +116,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
         if (r->queue != NULL && b->post_count == BATCH_MAX_CQS)
             return 0; /* perhaps a fifth */
         if (KP_LIKELY(r->on_delivery != NULL))
-            kp__batch_put_callback(b, r);
+            kp__batch_put_target(b, (uintptr_t)r->on_delivery, r->tag);
         else
             kp__batch_put_slot(b, r);
     } else if (r->queue != NULL) {

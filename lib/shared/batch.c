@@ -121,12 +121,7 @@ static uintptr_t slot_target(struct batch *b, const kp_record *r)
 
 void kp__batch_put_slot(struct batch *b, const kp_record *r)
 {
-    struct chunk *page = b->last_slots;
-    struct report_slot *slot = (void *)(page->data + page->used);
-
-    slot->target = slot_target(b, r);
-    slot->tag = r->tag;
-    page->used += (uint32_t)sizeof(*slot);
+    kp__batch_put_target(b, slot_target(b, r), r->tag);
 }
 
 /* -- The end -- */

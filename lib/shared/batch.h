@@ -146,14 +146,15 @@ static inline bool kp__batch_has_slot_room(const struct batch *b)
 }
 /* The slot of the record that is being added; needs room.  Under the lock. */
 void kp__batch_put_slot(struct batch *b, const kp_record *r);
-/* The same for a record with a callback. */
-static inline void kp__batch_put_callback(struct batch *b, const kp_record *r)
+/* The same for a record whose target is known: its callback. */
+static inline void kp__batch_put_target(struct batch *b, uintptr_t target,
+                                        void *tag)
 {
     struct chunk *page = b->last_slots;
     struct report_slot *slot = (void *)(page->data + page->used);
 
-    slot->target = (uintptr_t)r->on_delivery;
-    slot->tag = r->tag;
+    slot->target = target;
+    slot->tag = tag;
     page->used += (uint32_t)sizeof(*slot);
 }
 
