@@ -21,18 +21,6 @@
 #define MEMORY_FACTOR 64
 #define MEMORY_LEAST 4096
 
-/* Large enough for every struct of api.h that a schema describes. */
-union any_message {
-    struct produce_request produce_request;
-    struct produce_response produce_response;
-    struct metadata_request metadata_request;
-    struct metadata_response metadata_response;
-    struct api_versions_request api_versions_request;
-    struct api_versions_response api_versions_response;
-    struct init_producer_id_request init_producer_id_request;
-    struct init_producer_id_response init_producer_id_response;
-};
-
 struct message {
     const struct api *api;
     const struct schema *schema;

@@ -8,7 +8,20 @@
 #define KP_TEST_SUPPORT_GOLDEN_H
 
 #include "lib/base/buf.h"
+#include "lib/wire/api.h"
 #include "lib/wire/schema.h"
+
+/* Large enough for every struct of api.h that a schema describes. */
+union any_message {
+    struct produce_request produce_request;
+    struct produce_response produce_response;
+    struct metadata_request metadata_request;
+    struct metadata_response metadata_response;
+    struct api_versions_request api_versions_request;
+    struct api_versions_response api_versions_response;
+    struct init_producer_id_request init_producer_id_request;
+    struct init_producer_id_response init_producer_id_response;
+};
 
 struct golden_case { /* the lines from a title to its "end" */
     char *title;     /* "message PRODUCE request 9 max" */

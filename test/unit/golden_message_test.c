@@ -34,18 +34,6 @@ struct message { /* one case, taken apart */
     size_t header_size, body_size;
 };
 
-/* Large enough for every struct of api.h that a schema describes. */
-union any_message {
-    struct produce_request produce_request;
-    struct produce_response produce_response;
-    struct metadata_request metadata_request;
-    struct metadata_response metadata_response;
-    struct api_versions_request api_versions_request;
-    struct api_versions_response api_versions_response;
-    struct init_producer_id_request init_producer_id_request;
-    struct init_producer_id_response init_producer_id_response;
-};
-
 static const char *fill_of(const struct golden_case *c)
 {
     return strrchr(c->title, ' ') + 1;
