@@ -97,24 +97,7 @@ int sched_join(const char *file, int line);
         sched_old; \
     })
 
-#undef atomic_load
-#undef atomic_load_explicit
-#undef atomic_store
-#undef atomic_store_explicit
-#undef atomic_exchange
-#undef atomic_exchange_explicit
-#undef atomic_fetch_add
-#undef atomic_fetch_add_explicit
-#undef atomic_fetch_sub
-#undef atomic_fetch_sub_explicit
-#undef atomic_fetch_or
-#undef atomic_fetch_or_explicit
-#undef atomic_fetch_and
-#undef atomic_fetch_and_explicit
-#undef atomic_compare_exchange_weak
-#undef atomic_compare_exchange_weak_explicit
-#undef atomic_compare_exchange_strong
-#undef atomic_compare_exchange_strong_explicit
+#include "test/support/own_atomics.h"
 
 #define atomic_load(p) (SCHED_AT(SCHED_LOAD, p), SCHED_GET(p))
 #define atomic_store(p, v) \

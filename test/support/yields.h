@@ -94,24 +94,7 @@ static inline void kp_yield(void)
 #define KP_YIELD_SWAP(p, v, o) KP_YIELD_OP(exchange_n, p, v, o)
 #endif
 
-#undef atomic_load
-#undef atomic_load_explicit
-#undef atomic_store
-#undef atomic_store_explicit
-#undef atomic_exchange
-#undef atomic_exchange_explicit
-#undef atomic_fetch_add
-#undef atomic_fetch_add_explicit
-#undef atomic_fetch_sub
-#undef atomic_fetch_sub_explicit
-#undef atomic_fetch_or
-#undef atomic_fetch_or_explicit
-#undef atomic_fetch_and
-#undef atomic_fetch_and_explicit
-#undef atomic_compare_exchange_weak
-#undef atomic_compare_exchange_weak_explicit
-#undef atomic_compare_exchange_strong
-#undef atomic_compare_exchange_strong_explicit
+#include "test/support/own_atomics.h"
 
 #define atomic_load_explicit(p, o) KP_YIELD_LOAD(p, o)
 #define atomic_store_explicit(p, v, o) KP_YIELD_STORE(p, v, o)
