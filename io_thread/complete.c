@@ -47,76 +47,13 @@ static void count_errors(struct io_thread *io, struct sender_partition *sp,
         io->failed_any = true;
 }
 
-static void queue_report(struct io_thread *io, struct sender_partition *sp)
+/* b, whose outcome is known, will be reported in its turn. */
+static void queue_report(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b)
 {
+    kp__list_push_back(&io->done, &b->link);
     if (!kp__node_linked(&sp->report_link))
         kp__list_push_back(&io->to_report, &sp->report_link);
-}
-
-/* The outcome of those in [first, end) that have none of their own yet.  False:
- * no memory for some of it. */
-static bool complete_rest(struct batch_result *r, uint32_t first,
-                          uint32_t end, const struct outcome *o,
-                          const char *text)
-{
-    bool all = true;
-
-    for (uint32_t i = 0; i < r->part_count && first < end; i++) {
-        /* a copy: adding moves the parts */
-        uint32_t next = r->parts[i].first, count = r->parts[i].count;
-
-        if (next < first || next >= end)
-            continue;
-        if (next > first) {
-            if (kp__result_add_part(r, first, next - first, o, text))
-                i++;
-            else
-                all = false;
-        }
-        first = next + count;
-    }
-    return (first >= end ||
-            kp__result_add_part(r, first, end - first, o, text)) &&
-           all;
-}
-
-/* The whole's own outcome speaks of the parts that there was no memory for: of
- * all of them together, so it says no more than is true of each. */
-static void complete_lost(struct batch *origin, const struct outcome *o)
-{
-    struct outcome *whole = &origin->result->outcome;
-
-    if (!origin->part_lost) {
-        *whole = *o;
-    } else {
-        if (whole->err == KP_OK) {
-            whole->err = o->err;
-            whole->cause = o->cause;
-        }
-        if (whole->stored != o->stored)
-            whole->stored = CERTAIN_MAYBE;
-    }
-    whole->base_offset = -1;
-    whole->append_time_ms = -1;
-    origin->part_lost = true;
-}
-
-/* A part of a split batch: the whole has its outcome with the last part. */
-static void complete_part(struct io_thread *io, struct sender_partition *sp,
-                          struct batch *child, const struct outcome *o,
-                          const char *text)
-{
-    struct batch *origin = child->origin;
-
-    if (!complete_rest(origin->result, child->first_index,
-                       child->first_index + child->record_count, o, text))
-        complete_lost(origin, o);
-    KP_CHECK(origin->parts_pending > 0);
-    if (--origin->parts_pending > 0)
-        return;
-    origin->fate = FATE_COMPLETED;
-    kp__list_push_back(&io->done, &origin->link);
-    queue_report(io, sp);
 }
 
 void kp__complete(struct io_thread *io, struct sender_partition *sp,
@@ -149,14 +86,14 @@ void kp__complete(struct io_thread *io, struct sender_partition *sp,
             kp__ledger_remove(&sp->ledger, e);
     }
     if (b->origin != NULL) {
-        complete_part(io, sp, b, &o, text);
+        if (kp__split_complete(b, &o, text))
+            queue_report(io, sp, b->origin);
         return;
     }
     b->result->outcome = o;
     if (text != NULL && b->result->text == NULL)
         b->result->text = kp__strdup(text);
-    kp__list_push_back(&io->done, &b->link);
-    queue_report(io, sp);
+    queue_report(io, sp, b);
 }
 
 /* Why a batch that ran out of time did not get away. */
@@ -229,6 +166,16 @@ static void give_up(struct io_thread *io, struct sender_partition *sp,
     kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, said);
 }
 
+/* Handed to a connection: it cannot be withdrawn from the frame, and no answer
+ * has come. */
+static void fail_on_wire(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b, kp_err err)
+{
+    if (b->certainty != CERTAIN_YES)
+        b->certainty = CERTAIN_MAYBE;
+    give_up(io, sp, b, err);
+}
+
 static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
                            int64_t deadline_ns, kp_err err)
 {
@@ -242,13 +189,8 @@ static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
          * the senders' too.  By ordinal is by deadline. */
         if (b->deadline_ns > deadline_ns)
             break;
-        if (b->fate == FATE_COMPLETED || b->place != PLACE_IN_FLIGHT)
-            continue;
-        /* Handed to a connection: it cannot be withdrawn from the frame, and no
-         * answer has come. */
-        if (b->certainty != CERTAIN_YES)
-            b->certainty = CERTAIN_MAYBE;
-        give_up(io, sp, b, err);
+        if (b->fate == FATE_PENDING && b->place == PLACE_IN_FLIGHT)
+            fail_on_wire(io, sp, b, err);
     }
 }
 
@@ -256,18 +198,15 @@ static void fail_in_flight(struct io_thread *io, struct sender_partition *sp,
 static void fail_children(struct io_thread *io, struct sender_partition *sp,
                           int64_t deadline_ns, kp_err err)
 {
-    struct list_node *n = kp__list_first(&io->aside_in_flight);
+    struct list_node *n = kp__list_first(&io->split.on_wire);
 
     while (n != NULL) {
         struct batch *b = KP_CONTAINER(n, struct batch, order_link);
 
-        n = kp__list_next(&io->aside_in_flight, n);
-        if (b->queue != sp->queue || b->deadline_ns > deadline_ns ||
-            b->fate == FATE_COMPLETED)
-            continue;
-        if (b->certainty != CERTAIN_YES)
-            b->certainty = CERTAIN_MAYBE;
-        give_up(io, sp, b, err);
+        n = kp__list_next(&io->split.on_wire, n);
+        if (b->queue == sp->queue && b->deadline_ns <= deadline_ns &&
+            b->fate == FATE_PENDING)
+            fail_on_wire(io, sp, b, err);
     }
 }
 

@@ -65,7 +65,6 @@ static void lists_init(struct io_thread *io)
     kp__list_init(&io->active);
     kp__list_init(&io->done);
     kp__list_init(&io->to_report);
-    kp__list_init(&io->aside_in_flight);
     kp__list_init(&io->to_weigh);
     kp__heap_init(&io->timers);
     kp__heap_init(&io->deadlines);
@@ -88,8 +87,7 @@ static void io_free(struct io_thread *io)
     kp__arena_fini(&io->scratch);
     kp__arena_fini(&io->answers);
     kp__free(io->taken);
-    kp__free(io->aside);
-    kp__free(io->aside_packed);
+    kp__split_fini(io);
     kp__free(io);
 }
 
@@ -130,14 +128,9 @@ static kp_err make_network(struct io_thread *io, kp_error *error)
 /* What sending and splitting must not fail to get when they need it. */
 static bool make_room(struct io_thread *io)
 {
-    io->aside_size = io->p->accumulator.raw_max;
-    io->aside = kp__alloc(io->aside_size);
-    if (io->settings->codec != CODEC_NONE)
-        io->aside_packed = kp__alloc(io->aside_size);
     io->taken = kp__alloc_array(TAKEN_AT_FIRST, sizeof(*io->taken));
     io->taken_capacity = TAKEN_AT_FIRST;
-    return io->aside != NULL && io->taken != NULL &&
-           (io->settings->codec == CODEC_NONE || io->aside_packed != NULL);
+    return kp__split_init(io) && io->taken != NULL;
 }
 
 kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
@@ -265,7 +258,7 @@ static void plan(struct io_thread *io)
 {
     kp__plan_drain(io);
     kp__plan_timers(io);
-    kp__plan_aside(io);
+    kp__plan_split(io);
     kp__plan_pressure(io);
     kp__plan_compress(io);
     kp__metadata_run(io->metadata, io->now_ns);

@@ -238,14 +238,14 @@ void kp__plan_timers(struct io_thread *io)
         kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
 }
 
-void kp__plan_aside(struct io_thread *io)
+void kp__plan_split(struct io_thread *io)
 {
     struct list todo;
     struct list_node *n;
 
-    if (!io->aside_freed)
+    if (!io->split.freed)
         return;
-    io->aside_freed = false;
+    io->split.freed = false;
     kp__list_init(&todo);
     kp__list_splice_back(&todo, &io->standing[STANDS_BACKING_OFF]);
     while ((n = kp__list_pop_front(&todo)) != NULL) {

@@ -88,10 +88,8 @@ static void took(struct io_thread *io, struct sender_partition *sp,
                  struct batch *b)
 {
     kp__register(io, sp, b);
-    if (b->origin != NULL)
-        kp__list_push_back(&io->aside_in_flight, &b->order_link);
+    kp__split_on_wire(io, b);
     b->attempts++;
-    b->last_attempt_ns = io->now_ns;
     b->leader_term = sp->leader_term;
     sp->on_wire++;
     sp->held = false;
@@ -292,8 +290,7 @@ static void put_all_back(struct io_thread *io, size_t count)
 
         sp->on_wire--;
         b->attempts--;
-        if (b->origin != NULL)
-            kp__list_remove(&b->order_link);
+        kp__split_off_wire(b);
         if (e != NULL)
             e->on_wire = false;
         sp->held = true;

@@ -307,8 +307,7 @@ static void judge(struct io_thread *io, struct batch *b,
     bool fresh = b->certainty == CERTAIN_NO;
 
     sp->on_wire--;
-    if (b->origin != NULL)
-        kp__list_remove(&b->order_link); /* of aside_in_flight */
+    kp__split_off_wire(b);
     if (v->err != KP_OK) {
         kp__ledger_unproven(&sp->ledger);
         if (kp__error_info(v->err)->refresh_metadata)

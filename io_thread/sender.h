@@ -18,9 +18,9 @@ void kp__plan_drain(struct io_thread *io);
 void kp__plan_all(struct io_thread *io, enum standing standing);
 /* Plan those whose linger or backoff is over. */
 void kp__plan_timers(struct io_thread *io);
-/* The memory kept aside for splits is free: those held back for it need not
- * wait for their backoff. */
-void kp__plan_aside(struct io_thread *io);
+/* The memory for splits is free: those held back for it need not wait for their
+ * backoff. */
+void kp__plan_split(struct io_thread *io);
 /* While senders wait for memory: stop lingering, oldest first. */
 void kp__plan_pressure(struct io_thread *io);
 /* Queues that were locked at the first look: now wait for the lock. */
@@ -106,12 +106,24 @@ bool kp__identity_allows(const struct io_thread *io,
 void kp__stamp(struct io_thread *io, struct sender_partition *sp,
                struct batch *b);
 
-/* -- split.c -- */
+/* -- split.c: batches that are cut in two.  A batch that was never cut passes
+ * on_wire and off_wire unchanged -- */
+/* False: no memory. */
+bool kp__split_init(struct io_thread *io);
+void kp__split_fini(struct io_thread *io);
 /* b was refused as too large and is proven not stored: cut it in two and put
  * both back.  False: not possible now (another split is under way: retry b
  * later). */
 bool kp__split(struct io_thread *io, struct sender_partition *sp,
                struct batch *b);
+/* b is given to a connection, or comes back from it. */
+void kp__split_on_wire(struct io_thread *io, struct batch *b);
+void kp__split_off_wire(struct batch *b);
+/* Note the outcome of a child.  True: it was the last, and the origin is
+ * completed. */
+bool kp__split_complete(struct batch *child, const struct outcome *o,
+                        const char *text);
+/* Nobody reads the child any more. */
 void kp__split_release(struct io_thread *io, struct batch *child);
 
 /* -- serve_ops.c -- */

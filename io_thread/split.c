@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* split.c - a batch that a broker called too large, cut in two.  I/O thread.
  *
- * Only a batch that is proven not to be stored is split: children of one that
- * may be stored would be duplicates.  One batch is split at a time, in memory
- * kept aside for it, so that splitting never waits for the pool that waits for
- * it.  The raw records stand there; a child is a range of them, its offset
- * deltas rewritten from 0 (smaller numbers never need more bytes), compressed
- * at the same place of a second area.  Children keep the parent's ordinal,
- * deadline and sequence numbers: the same record keeps the same number.  The
- * parent (origin) keeps the result, the report slots and its place in the line
- * of reports.
+ *   origin  IN_FLIGHT --too large--> cut: its memory goes, two children stand
+ *           in its place in the queue
+ *   child   READY -> IN_FLIGHT -> READY  (a retry, as of any batch)
+ *                              -> cut    (it becomes its own left half)
+ *                              -> its outcome is noted in the origin's result,
+ *                                 and it goes
+ *   origin  completed with its last child: reported as one batch
+ *
+ * Only a batch that is proven not to be stored is cut: children of one that may
+ * be stored would be duplicates.  Children keep the origin's ordinal, deadline
+ * and sequence numbers: the same record keeps the same number.  The origin
+ * keeps the result, the report slots and its place in the line of reports.
+ *
+ * One batch is cut at a time, in memory kept aside for it, so that splitting
+ * never waits for the pool that waits for it.  Its raw records stand there; a
+ * child is a range of them, its offset deltas rewritten from 0, compressed at
+ * the same place of a second area.
+ *
+ * Invariant: io->split.children counts those who stand in that memory; it is
+ * free when there is none.  A child on a wire stands in io->split.on_wire, as
+ * its origin alone stands in sp->order.
  *
  * Java: ProducerBatch.split, RecordAccumulator.splitAndReenqueue. */
 #include "io_thread/sender.h"
@@ -18,11 +30,29 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/wire/record_batch.h"
-#include "lib/wire/varint.h"
+#include "lib/wire/record_split.h"
 
-/* -- records in memory -- */
+/* -- the memory kept aside -- */
 
-static bool copy_raw(const struct batch *b, uint8_t *out, size_t capacity)
+bool kp__split_init(struct io_thread *io)
+{
+    struct split *s = &io->split;
+    bool packs = io->settings->codec != CODEC_NONE;
+
+    kp__list_init(&s->on_wire);
+    s->size = io->p->accumulator.raw_max;
+    s->raw = kp__alloc(s->size);
+    s->packed = packs ? kp__alloc(s->size) : NULL;
+    return s->raw != NULL && (!packs || s->packed != NULL);
+}
+
+void kp__split_fini(struct io_thread *io)
+{
+    kp__free(io->split.raw);
+    kp__free(io->split.packed);
+}
+
+static bool copy_body(const struct batch *b, uint8_t *out, size_t capacity)
 {
     size_t n = kp__batch_iov_count(b), at = 0;
     struct iovec *iov = kp__alloc_array(n, sizeof(*iov));
@@ -38,96 +68,26 @@ static bool copy_raw(const struct batch *b, uint8_t *out, size_t capacity)
     return at == b->wire_size;
 }
 
-/* The uncompressed records of b to io->aside. */
-static bool set_aside(struct io_thread *io, const struct batch *b)
+/* The uncompressed records of b into the memory kept aside. */
+static bool set_aside(struct split *s, const struct batch *b)
 {
     const struct codec *codec;
     struct buf raw;
     bool ok;
 
-    if (b->raw_size > io->aside_size)
+    if (b->raw_size > s->size)
         return false;
     if (b->codec == CODEC_NONE)
-        return copy_raw(b, io->aside, io->aside_size);
+        return copy_body(b, s->raw, s->size);
     codec = kp__codec(b->codec);
     kp__buf_init(&raw);
-    ok = copy_raw(b, io->aside_packed, io->aside_size) &&
-         codec->decompress(io->aside_packed, b->wire_size, b->raw_size,
-                           &raw) &&
+    ok = copy_body(b, s->packed, s->size) &&
+         codec->decompress(s->packed, b->wire_size, b->raw_size, &raw) &&
          raw.size == b->raw_size;
     if (ok)
-        memcpy(io->aside, raw.data, raw.size);
+        memcpy(s->raw, raw.data, raw.size);
     kp__buf_fini(&raw);
     return ok;
-}
-
-/* How many records, and bytes, of [data, size) make the first half: at least
- * one, not all, and no more than half of the bytes if that is possible. */
-static bool find_cut(const uint8_t *data, size_t size, uint32_t *records,
-                     size_t *bytes)
-{
-    struct reader r;
-    struct record_view v;
-
-    *records = 0;
-    *bytes = 0;
-    kp__reader_init(&r, data, size);
-    while (kp__record_next(&r, &v)) {
-        if (*records > 0 && *bytes + v.size > size / 2)
-            return true;
-        *records += 1;
-        *bytes += v.size;
-    }
-    return false;
-}
-
-/* One record at `out` (at or before its old place) with another offset delta.
- * */
-static uint8_t *rewrite_one(uint8_t *out, const struct record_view *v,
-                            int32_t delta)
-{
-    /* length | attributes, timestamp delta | offset delta | the rest */
-    size_t old_length_size = v->size;
-    struct reader r;
-    const uint8_t *after_ts, *rest;
-    size_t middle, tail;
-
-    kp__reader_init(&r, v->bytes, v->size);
-    (void)kp__read_varint(&r);
-    old_length_size = (size_t)(r.at - v->bytes);
-    (void)kp__read_i8(&r);
-    (void)kp__read_varlong(&r);
-    after_ts = r.at;
-    (void)kp__read_varint(&r);
-    rest = r.at;
-    middle = (size_t)(after_ts - v->bytes) - old_length_size;
-    tail = v->size - (size_t)(rest - v->bytes);
-    out = kp__varint_put(
-        out, (int32_t)(middle + kp__varint_size(delta) + tail));
-    memmove(out, v->bytes + old_length_size, middle);
-    out = kp__varint_put(out + middle, delta);
-    memmove(out, rest, tail);
-    return out + tail;
-}
-
-/* Offset deltas from 0 on, in place; returns the new size. */
-static size_t renumber(uint8_t *data, size_t size, uint32_t *largest)
-{
-    uint8_t *out = data;
-    struct reader r;
-    struct record_view v;
-    int32_t delta = 0;
-
-    *largest = 0;
-    kp__reader_init(&r, data, size);
-    while (kp__record_next(&r, &v)) {
-        uint8_t *begin = out;
-
-        out = rewrite_one(out, &v, delta++);
-        if ((size_t)(out - begin) > *largest)
-            *largest = (uint32_t)(out - begin);
-    }
-    return (size_t)(out - data);
 }
 
 /* -- children -- */
@@ -135,7 +95,7 @@ static size_t renumber(uint8_t *data, size_t size, uint32_t *largest)
 static void pack(struct io_thread *io, struct batch *child)
 {
     struct compressor *k = kp__compressors_own(&io->p->compressors);
-    uint8_t *raw = io->aside + child->part_offset;
+    uint8_t *raw = io->split.raw + child->part_offset;
     struct iovec in = {raw, child->raw_size};
     size_t packed = 0;
 
@@ -144,11 +104,11 @@ static void pack(struct io_thread *io, struct batch *child)
     child->wire_size = child->raw_size;
     if (k->codec != NULL)
         packed = k->codec->compress(k->context, &in, 1,
-                                    io->aside_packed + child->part_offset,
+                                    io->split.packed + child->part_offset,
                                     child->raw_size);
     if (packed > 0 && packed < child->raw_size) {
         child->codec = k->codec->id;
-        child->flat = io->aside_packed + child->part_offset;
+        child->flat = io->split.packed + child->part_offset;
         child->wire_size = packed;
     }
     child->body_crc = kp__crc32c(0, child->flat, child->wire_size);
@@ -172,10 +132,8 @@ static void inherit(struct batch *child, const struct batch *b,
     child->producer_epoch = b->producer_epoch;
     child->base_sequence = b->base_sequence;
     child->attempts = b->attempts;
-    child->last_attempt_ns = b->last_attempt_ns;
     child->certainty = CERTAIN_NO;
     child->last_err = KP_MESSAGE_TOO_LARGE;
-    child->split_child = true;
     child->origin = origin;
 }
 
@@ -209,6 +167,36 @@ static void keep_numbers(struct sender_partition *sp, const struct batch *b,
     right->base_sequence = -1;
 }
 
+/* Where to cut the `size` bytes of raw records at `offset`. */
+struct cut {
+    size_t offset, size;
+    size_t left_size;
+    uint32_t left_count;
+};
+
+static bool find_cut(const struct split *s, struct cut *c)
+{
+    return kp__records_cut(s->raw + c->offset, c->size, &c->left_count,
+                           &c->left_size);
+}
+
+/* Make left and right of b's `c`; left may be b itself. */
+static void cut(struct io_thread *io, struct sender_partition *sp,
+                const struct batch *b, const struct cut *c, struct batch *left,
+                struct batch *right)
+{
+    size_t middle = c->offset + c->left_size, right_size;
+    uint32_t first = b->first_index, count = b->record_count, largest;
+
+    set_range(left, c->offset, c->left_size, first, c->left_count);
+    right_size = kp__records_renumber(io->split.raw + middle,
+                                      c->size - c->left_size, &largest);
+    set_range(right, middle, right_size, first + c->left_count,
+              count - c->left_count);
+    right->max_record_size = largest;
+    keep_numbers(sp, b, left, right);
+}
+
 static void put_children_back(struct io_thread *io,
                               struct sender_partition *sp, struct batch *left,
                               struct batch *right)
@@ -220,43 +208,33 @@ static void put_children_back(struct io_thread *io,
 }
 
 /* Cut a child again: it becomes its own left half. */
-static bool split_child(struct io_thread *io, struct sender_partition *sp,
-                        struct batch *b)
+static bool cut_child(struct io_thread *io, struct sender_partition *sp,
+                      struct batch *b)
 {
+    struct cut c = {.offset = b->part_offset, .size = b->raw_size};
     struct batch *right;
-    uint32_t records, largest;
-    size_t bytes, right_size;
-    uint32_t count = b->record_count;
-    size_t size = b->raw_size;
 
-    if (!find_cut(io->aside + b->part_offset, size, &records, &bytes))
+    if (!find_cut(&io->split, &c))
         return false;
     right = kp__pool_split_batch(io->p->pool);
     if (right == NULL)
         return false;
     inherit(right, b, b->origin);
-    set_range(b, b->part_offset, bytes, b->first_index, records);
-    right_size = renumber(io->aside + b->part_offset + bytes, size - bytes,
-                          &largest);
-    set_range(right, b->part_offset + bytes, right_size,
-              b->first_index + records, count - records);
-    right->max_record_size = largest;
-    keep_numbers(sp, b, b, right);
+    cut(io, sp, b, &c, b, right);
     b->origin->parts_pending++;
-    io->aside_users++;
+    io->split.children++;
     put_children_back(io, sp, b, right);
     return true;
 }
 
-static bool split_origin(struct io_thread *io, struct sender_partition *sp,
-                         struct batch *b)
+static bool cut_origin(struct io_thread *io, struct sender_partition *sp,
+                       struct batch *b)
 {
+    struct cut c = {.offset = 0, .size = b->raw_size};
     struct batch *left, *right;
-    uint32_t records, largest;
-    size_t bytes, right_size;
 
-    if (io->aside_users > 0 || !set_aside(io, b) ||
-        !find_cut(io->aside, b->raw_size, &records, &bytes))
+    if (io->split.children > 0 || !set_aside(&io->split, b) ||
+        !find_cut(&io->split, &c))
         return false;
     left = kp__pool_split_batch(io->p->pool);
     right = left != NULL ? kp__pool_split_batch(io->p->pool) : NULL;
@@ -267,18 +245,12 @@ static bool split_origin(struct io_thread *io, struct sender_partition *sp,
     }
     inherit(left, b, b);
     inherit(right, b, b);
-    set_range(left, 0, bytes, 0, records);
     left->max_record_size = b->max_record_size;
-    right_size =
-        renumber(io->aside + bytes, b->raw_size - bytes, &largest);
-    set_range(right, bytes, right_size, records, b->record_count - records);
-    right->max_record_size = largest;
-    keep_numbers(sp, b, left, right);
+    cut(io, sp, b, &c, left, right);
     b->parts_pending = 2;
     b->result->outcome = (struct outcome){
         .stored = CERTAIN_YES, .base_offset = -1, .append_time_ms = -1};
-    io->aside_users = 2;
-    /* The children stand in the memory kept aside. */
+    io->split.children = 2;
     kp__batch_release_bytes(b);
     put_children_back(io, sp, left, right);
     return true;
@@ -287,14 +259,91 @@ static bool split_origin(struct io_thread *io, struct sender_partition *sp,
 bool kp__split(struct io_thread *io, struct sender_partition *sp,
                struct batch *b)
 {
-    return b->origin != NULL ? split_child(io, sp, b)
-                             : split_origin(io, sp, b);
+    return b->origin != NULL ? cut_child(io, sp, b) : cut_origin(io, sp, b);
+}
+
+/* -- on a wire, and off it -- */
+
+void kp__split_on_wire(struct io_thread *io, struct batch *b)
+{
+    if (b->origin != NULL)
+        kp__list_push_back(&io->split.on_wire, &b->order_link);
+}
+
+void kp__split_off_wire(struct batch *b)
+{
+    if (b->origin != NULL)
+        kp__list_remove(&b->order_link);
+}
+
+/* -- the outcome -- */
+
+/* The outcome of those in [first, end) that have none of their own yet.  False:
+ * no memory for some of it. */
+static bool note_rest(struct batch_result *r, uint32_t first, uint32_t end,
+                      const struct outcome *o, const char *text)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < r->part_count && first < end; i++) {
+        /* a copy: adding moves the parts */
+        uint32_t next = r->parts[i].first, count = r->parts[i].count;
+
+        if (next < first || next >= end)
+            continue;
+        if (next > first) {
+            if (kp__result_add_part(r, first, next - first, o, text))
+                i++;
+            else
+                all = false;
+        }
+        first = next + count;
+    }
+    return (first >= end ||
+            kp__result_add_part(r, first, end - first, o, text)) &&
+           all;
+}
+
+/* The whole's own outcome speaks of the children that there was no memory for:
+ * of all of them together, so it says no more than is true of each. */
+static void note_lost(struct batch *origin, const struct outcome *o)
+{
+    struct outcome *whole = &origin->result->outcome;
+
+    if (!origin->part_lost) {
+        *whole = *o;
+    } else {
+        if (whole->err == KP_OK) {
+            whole->err = o->err;
+            whole->cause = o->cause;
+        }
+        if (whole->stored != o->stored)
+            whole->stored = CERTAIN_MAYBE;
+    }
+    whole->base_offset = -1;
+    whole->append_time_ms = -1;
+    origin->part_lost = true;
+}
+
+bool kp__split_complete(struct batch *child, const struct outcome *o,
+                        const char *text)
+{
+    struct batch *origin = child->origin;
+
+    if (!note_rest(origin->result, child->first_index,
+                   child->first_index + child->record_count, o, text))
+        note_lost(origin, o);
+    KP_CHECK(origin->parts_pending > 0);
+    if (--origin->parts_pending > 0)
+        return false;
+    origin->fate = FATE_COMPLETED;
+    return true;
 }
 
 void kp__split_release(struct io_thread *io, struct batch *child)
 {
-    KP_CHECK(io->aside_users > 0);
-    if (--io->aside_users == 0)
-        io->aside_freed = true;
+    KP_CHECK(io->split.children > 0);
+    if (--io->split.children == 0)
+        io->split.freed = true;
     kp__pool_give_batch(io->p->pool, NULL, child);
 }

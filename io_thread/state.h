@@ -72,6 +72,16 @@ struct sender_partition {
     struct ledger ledger; /* idempotence: identities and what became of them */
 };
 
+/* The batch that is cut in pieces: one at a time.  See split.c. */
+struct split {
+    uint8_t *raw;        /* its records, of which children are ranges */
+    uint8_t *packed;     /* children compressed, at the same offsets */
+    size_t size;         /* of each area */
+    uint32_t children;   /* that stand there */
+    bool freed;          /* this turn: who waits to be cut may try again */
+    struct list on_wire; /* children in flight, by order_link */
+};
+
 #define FLUSH_EPOCHS 64
 
 struct io_thread {
@@ -111,13 +121,7 @@ struct io_thread {
     int64_t id_retry_at_ns;
     uint32_t id_failures;
 
-    /* splits */
-    uint8_t *aside;          /* raw records of the batch being split */
-    uint8_t *aside_packed;   /* its children, compressed, at the same offsets */
-    size_t aside_size;
-    uint32_t aside_users;
-    bool aside_freed; /* this turn: who waits to be split may try again */
-    struct list aside_in_flight; /* its children on a wire, by order_link */
+    struct split split;
 
     /* reports */
     struct list done;        /* batches (link) with an outcome, not yet public */

@@ -109,12 +109,11 @@ struct batch {
     int32_t base_sequence; /* -1: not stamped */
     uint32_t attempts;
     uint32_t corrupt; /* of them, answered with CORRUPT_MESSAGE */
-    int64_t last_attempt_ns;
     uint32_t leader_term; /* the partition's, at the last attempt */
     enum certainty certainty;
     kp_err last_err; /* of the last attempt: the cause of a later failure */
     uint64_t flush_epoch;
-    bool registered, split_child;
+    bool registered;
     bool renumbered; /* its numbers were refused, and it got others */
     struct batch *origin;  /* of a split child: whose result and slots */
     const uint8_t *flat;   /* of a split child: its body, not in chunks */

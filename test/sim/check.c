@@ -94,7 +94,7 @@ static void check_ledger(struct checker *c, const struct sender_partition *sp,
         limit = (uint32_t)c->s->w->p->settings.max_in_flight;
     for (uint32_t i = 0; i < g->count; i++)
         whole +=
-            g->entries[i].batch != NULL && !g->entries[i].batch->split_child;
+            g->entries[i].batch != NULL && g->entries[i].batch->origin == NULL;
     if (whole > limit)
         world_fail(c->s->w, "I-19: %u batches unresolved, the limit is %u",
                    whole, limit);
