@@ -60,35 +60,6 @@ static inline uint8_t *encode(uint8_t *at, size_t length, const kp_record *r,
     return end;
 }
 
-static inline bool past_linger(const struct record_accumulator *a,
-                               const struct append_now *now,
-                               const struct partition_queue *q)
-{
-    return a->compresses && a->linger_ns > 0 && q->batch_count == 1 &&
-           now->coarse_ns - q->open->created_ns >= a->linger_ns;
-}
-
-static inline void count(struct append *x, struct batch *b, size_t size,
-                         int64_t timestamp_ms)
-{
-    const kp_record *r = x->record;
-    bool has_report = r->on_delivery != NULL || r->queue != NULL;
-
-    x->result = b->result;
-    x->index = b->record_count++;
-    b->raw_size += size;
-    if (size > b->max_record_size)
-        b->max_record_size = (uint32_t)size;
-    if (timestamp_ms > b->max_timestamp_ms)
-        b->max_timestamp_ms = timestamp_ms;
-    if (x->want_future) {
-        b->future_refs++;
-        b->future_and_callback |= has_report;
-    } else if (!has_report) {
-        b->unwatched++;
-    }
-}
-
 /* Append to the open batch of q, which is locked.  Returns the record's size; 0
  * if it is not that simple: then nothing has changed. */
 static inline size_t put_usual(const struct record_accumulator *a,
@@ -108,7 +79,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
         b == NULL || length == 0 || r->header_count != 0)
         return 0;
     if (most > (size_t)(q->limit - q->at) ||
-        b->raw_size + most > q->raw_limit || past_linger(a, now, q))
+        b->raw_size + most > q->raw_limit || kp__append_past_linger(a, q, now))
         return 0;
     if (r->on_delivery != NULL || b->slots != NULL) {
         if (!kp__batch_has_slot_room(b))
@@ -126,7 +97,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
     q->at = encode(q->at, length, r, now->timestamp_ms - b->base_timestamp_ms,
                    (int32_t)b->record_count);
     size += (size_t)(intptr_t)q->at;
-    count(x, b, size, now->timestamp_ms);
+    kp__append_count(x, b, size, now->timestamp_ms);
     return size;
 }
 
