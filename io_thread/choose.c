@@ -67,11 +67,6 @@ bool kp__client_all_failed(const struct network_client *c)
     return true;
 }
 
-uint32_t kp__client_in_flight(const struct network_client *c)
-{
-    return c->request_count;
-}
-
 void kp__client_connect(struct network_client *c, struct node *n,
                         int64_t now_ns)
 {

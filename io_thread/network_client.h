@@ -162,7 +162,6 @@ struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns);
 /* No node is ready, connecting, or will be tried without backoff: every known
  * address has failed since the last success (rebootstrap's condition). */
 bool kp__client_all_failed(const struct network_client *c);
-uint32_t kp__client_in_flight(const struct network_client *c);
 /* The owner found throttle_time_ms in r's response (any value, 0 too): noted
  * as a metric, and the node takes nothing for that long if this version of
  * the API leaves the waiting to us (KIP-219).  From `done`, with r still

@@ -143,9 +143,20 @@ static void run_sizes(const struct codec *codec, const int *levels, int count)
 
 #define LEVELS_MAX 32
 
+static const struct codec *codec_named(const char *name)
+{
+    for (int id = CODEC_GZIP; id <= CODEC_ZSTD; id++) {
+        const struct codec *codec = kp__codec((enum codec_id)id);
+
+        if (codec != NULL && strcmp(codec->name, name) == 0)
+            return codec;
+    }
+    return NULL;
+}
+
 static void run_named(const char *name, char **words, int count)
 {
-    const struct codec *codec = kp__codec_by_name(name);
+    const struct codec *codec = codec_named(name);
     int levels[LEVELS_MAX], n = 0;
 
     if (codec == NULL) {

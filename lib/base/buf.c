@@ -5,8 +5,6 @@
 #include "lib/base/buf.h"
 
 #include <stdalign.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
@@ -69,27 +67,6 @@ void kp__buf_append(struct buf *b, const void *data, size_t n)
         return;
     memcpy(to, data, n);
     b->size += n;
-}
-
-void kp__buf_printf(struct buf *b, const char *fmt, ...)
-{
-    va_list args, again;
-    uint8_t *to;
-    int n;
-
-    va_start(args, fmt);
-    va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
-    /* one more for the terminator, which is written and not counted */
-    to = n >= 0 ? kp__buf_reserve(b, (size_t)n + 1) : NULL;
-    if (to != NULL) {
-        (void)vsnprintf((char *)to, (size_t)n + 1, fmt, again);
-        b->size += (size_t)n;
-    } else {
-        b->failed = true;
-    }
-    va_end(again);
 }
 
 /* -- Arena -- */
@@ -175,13 +152,4 @@ void *kp__arena_alloc_array(struct arena *a, size_t count, size_t size)
     if (size != 0 && count > SIZE_MAX / size)
         return NULL;
     return kp__arena_alloc(a, count * size);
-}
-
-char *kp__arena_strndup(struct arena *a, const void *s, size_t size)
-{
-    char *copy = size < SIZE_MAX ? kp__arena_alloc(a, size + 1) : NULL;
-
-    if (copy != NULL && size != 0)
-        memcpy(copy, s, size);
-    return copy; /* terminated: it was zeroed */
 }

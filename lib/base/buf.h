@@ -24,7 +24,6 @@ void kp__buf_clear(struct buf *b); /* keeps the memory, forgives a failure */
 /* Room for n more bytes at data + size; NULL if there is none to be had. */
 uint8_t *kp__buf_reserve(struct buf *b, size_t n);
 void kp__buf_append(struct buf *b, const void *data, size_t n);
-void kp__buf_printf(struct buf *b, const char *fmt, ...) KP_PRINTF(2, 3);
 static inline bool kp__buf_failed(const struct buf *b)
 {
     return b->failed;
@@ -42,6 +41,5 @@ void kp__arena_reset(struct arena *a); /* keeps one block */
 /* Zeroed, aligned for any type; NULL if there is no memory. */
 void *kp__arena_alloc(struct arena *a, size_t size);
 void *kp__arena_alloc_array(struct arena *a, size_t count, size_t size);
-char *kp__arena_strndup(struct arena *a, const void *s, size_t size);
 
 #endif

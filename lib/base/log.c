@@ -33,8 +33,6 @@ struct logger {
     void *arg;
     char *client_id;
     const struct clock *clock;
-    /* atomic */
-    _Atomic uint32_t references;
     /* guarded by lock */
     struct mutex lock;
     struct line last; /* level -1: none; repeated: held back since shown */
@@ -58,17 +56,8 @@ struct logger *kp__logger_create(kp_level level, kp_log_fn fn, void *arg,
     l->fn = fn;
     l->arg = arg;
     l->clock = clock;
-    l->references = 1;
     l->last.level = -1;
     kp__mutex_init(&l->lock);
-    return l;
-}
-
-struct logger *kp__logger_ref(struct logger *l)
-{
-    /* Relaxed: whoever may call this holds a reference already. */
-    if (l != NULL)
-        atomic_fetch_add_explicit(&l->references, 1, memory_order_relaxed);
     return l;
 }
 
@@ -106,9 +95,7 @@ void kp__logger_destroy(struct logger *l)
 {
     struct line held;
 
-    /* Release what this thread did with l; acquire what the others did. */
-    if (l == NULL || atomic_fetch_sub_explicit(&l->references, 1,
-                                               memory_order_acq_rel) != 1)
+    if (l == NULL)
         return;
     if (take_held(l, &held))
         show(l, &held);

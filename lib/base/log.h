@@ -14,15 +14,13 @@
 #include "lib/base/check.h"
 #include "lib/base/clock.h"
 
-struct logger; /* counted: producers share their config's until the last ends */
+struct logger;
 
 /* NULL if there is no memory.  fn NULL: silent. */
 struct logger *kp__logger_create(kp_level level, kp_log_fn fn, void *arg,
                                  const char *client_id,
                                  const struct clock *clock);
-/* One more reference; returns l.  l may be NULL. */
-struct logger *kp__logger_ref(struct logger *l);
-/* Give up a reference; the last one frees.  l may be NULL. */
+/* Nobody uses l any more: what was held back is shown.  l may be NULL. */
 void kp__logger_destroy(struct logger *l);
 /* l may be NULL. */
 void kp__log(struct logger *l, kp_level level, const char *component,

@@ -4,8 +4,6 @@
  * build was configured. */
 #include "lib/codec/codec.h"
 
-#include <string.h>
-
 #include "lib/codec/codecs.h"
 
 #ifdef KP_HAVE_GZIP
@@ -50,14 +48,6 @@ static const struct codec *const table[CODEC_COUNT] = {
 const struct codec *kp__codec(enum codec_id id)
 {
     return (unsigned)id < CODEC_COUNT ? table[id] : NULL;
-}
-
-const struct codec *kp__codec_by_name(const char *name)
-{
-    for (unsigned i = 0; i < CODEC_COUNT; i++)
-        if (table[i] != NULL && strcmp(table[i]->name, name) == 0)
-            return table[i];
-    return NULL;
 }
 
 const char *kp__codec_names(void)

@@ -37,7 +37,6 @@ struct codec {
 
 /* NULL: not known, or not in this build. */
 const struct codec *kp__codec(enum codec_id id);
-const struct codec *kp__codec_by_name(const char *name);
 /* "gzip snappy lz4 zstd", those in this build. */
 const char *kp__codec_names(void);
 

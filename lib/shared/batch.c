@@ -29,14 +29,6 @@ void kp__batch_move(struct batch *b, enum batch_place to)
     b->place = to;
 }
 
-const char *kp__place_name(enum batch_place p)
-{
-    static const char *const names[] = {"open",  "sealed",    "compressing",
-                                        "ready", "in flight", "gone"};
-
-    return names[p];
-}
-
 /* -- Pieces -- */
 
 static size_t body_size(const struct batch *b)
@@ -76,24 +68,6 @@ size_t kp__batch_iov_count(const struct batch *b)
     for (const struct chunk *c = b->chunks; c != NULL; c = c->next)
         n += c->used > 0;
     return n;
-}
-
-const struct report_slot *kp__batch_slot(const struct batch *b, uint32_t index)
-{
-    const struct batch *root = b->origin != NULL ? b->origin : b;
-    size_t at = (size_t)index + b->first_index;
-
-    if (at < root->slots_from)
-        return NULL;
-    at -= root->slots_from;
-    for (const struct chunk *c = root->slots; c != NULL; c = c->next) {
-        if (at < c->used / sizeof(struct report_slot))
-            return (const struct report_slot *)(const void *)c->data + at;
-        at -= SLOTS_PER(c);
-        if (at >= UINT32_MAX) /* past the end of a page that is not full */
-            return NULL;
-    }
-    return NULL;
 }
 
 /* -- Slots: senders, under the lock -- */

@@ -45,7 +45,6 @@ struct report_slot {
 };
 /* Slots begin at record slots_from of the batch; a page is a chunk of them,
  * full unless it is the last one. */
-#define SLOTS_PER(chunk) ((chunk)->capacity / sizeof(struct report_slot))
 static inline bool kp__slot_is_callback(const struct report_slot *s)
 {
     return s->target > BATCH_MAX_CQS;
@@ -130,12 +129,9 @@ struct batch {
 /* Move to `to`; illegal moves abort in debug builds. The queue's lock or, once
  * taken from the queue, the I/O thread. */
 void kp__batch_move(struct batch *b, enum batch_place to);
-const char *kp__place_name(enum batch_place p);
 /* Pieces of the body as it is sent; returns how many (at most max). */
 size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max);
 size_t kp__batch_iov_count(const struct batch *b);
-/* The slot of record `index` of b (in the batch's own numbering), or NULL. */
-const struct report_slot *kp__batch_slot(const struct batch *b, uint32_t index);
 static inline bool kp__batch_has_slot_room(const struct batch *b)
 {
     const struct chunk *page = b->last_slots;

@@ -27,13 +27,6 @@ void kp__writer_fini(struct writer *w)
     w->external_size = 0;
 }
 
-void kp__writer_clear(struct writer *w)
-{
-    kp__buf_clear(&w->buf);
-    w->splice_count = 0;
-    w->external_size = 0;
-}
-
 bool kp__writer_failed(const struct writer *w)
 {
     return kp__buf_failed(&w->buf);
@@ -70,27 +63,12 @@ void kp__write_i64(struct writer *w, int64_t v)
     write_big_endian(w, (uint64_t)v, 8);
 }
 
-static void write_groups(struct writer *w, uint64_t v)
+void kp__write_uvarint(struct writer *w, uint32_t v)
 {
-    uint8_t *p = kp__buf_reserve(&w->buf, VARLONG_MAX_SIZE);
+    uint8_t *p = kp__buf_reserve(&w->buf, VARINT_MAX_SIZE);
 
     if (p != NULL)
         w->buf.size += (size_t)(kp__uvarint_put(p, v) - p);
-}
-
-void kp__write_uvarint(struct writer *w, uint32_t v)
-{
-    write_groups(w, v);
-}
-
-void kp__write_varint(struct writer *w, int32_t v)
-{
-    write_groups(w, kp__zigzag32(v));
-}
-
-void kp__write_varlong(struct writer *w, int64_t v)
-{
-    write_groups(w, kp__zigzag64(v));
 }
 
 void kp__write_bytes(struct writer *w, const void *data, size_t n)

@@ -27,15 +27,12 @@ struct writer {
 
 void kp__writer_init(struct writer *w);
 void kp__writer_fini(struct writer *w);
-void kp__writer_clear(struct writer *w); /* keeps the memory */
 bool kp__writer_failed(const struct writer *w);
 void kp__write_i8(struct writer *w, int8_t v);
 void kp__write_i16(struct writer *w, int16_t v);
 void kp__write_i32(struct writer *w, int32_t v);
 void kp__write_i64(struct writer *w, int64_t v);
 void kp__write_uvarint(struct writer *w, uint32_t v);
-void kp__write_varint(struct writer *w, int32_t v);
-void kp__write_varlong(struct writer *w, int64_t v);
 void kp__write_bytes(struct writer *w, const void *data, size_t n);
 void kp__write_external(struct writer *w, size_t size, void *owner);
 /* Buffer and external bytes together. */

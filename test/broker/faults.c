@@ -193,7 +193,7 @@ void kb_decide_request(struct kb_request *q)
     if (c->decide == NULL)
         return;
     info_of(q, &info);
-    info.client_id = kp__arena_strndup(
+    info.client_id = kb_strndup(
         &q->arena, q->header.client_id.data,
         q->header.client_id.data == NULL ? 0 : q->header.client_id.size);
     c->decide(c->decide_arg, &info, &q->action);
@@ -232,7 +232,7 @@ void kb_decide_part(struct kb_request *q, const char *topic, size_t topic_size,
         q->header.api_key != API_PRODUCE)
         return;
     info_of(q, &info);
-    info.topic = kp__arena_strndup(&q->arena, topic, topic_size);
+    info.topic = kb_strndup(&q->arena, topic, topic_size);
     info.partition = partition;
     c->decide(c->decide_arg, &info, out);
 }

@@ -24,6 +24,8 @@ void *kb_alloc(size_t size); /* zeroed */
 void *kb_realloc(void *p, size_t size);
 void *kb_memdup(const void *p, size_t size);
 char *kb_strdup(const char *s);
+/* A copy in the arena, terminated; NULL: no memory. */
+char *kb_strndup(struct arena *a, const void *s, size_t size);
 void kb_free(void *p);
 _Noreturn void kb_die(const char *what);
 

@@ -51,3 +51,12 @@ void kb_free(void *p)
 {
     free(p);
 }
+
+char *kb_strndup(struct arena *a, const void *s, size_t size)
+{
+    char *copy = kp__arena_alloc(a, size + 1); /* zeroed */
+
+    if (copy != NULL && size != 0)
+        memcpy(copy, s, size);
+    return copy;
+}

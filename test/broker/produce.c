@@ -304,7 +304,7 @@ static bool prepare(struct kb_request *q)
         size_t n = t[i].partitions.count;
 
         a[i].topic_id = t[i].topic_id;
-        a[i].name.data = kp__arena_strndup(
+        a[i].name.data = kb_strndup(
             &q->arena, t[i].name.data == NULL ? "" : t[i].name.data,
             t[i].name.size);
         a[i].name.size = t[i].name.size;

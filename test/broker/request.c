@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "test/broker/internal.h"
+#include "test/support/writer_clear.h"
 
 static struct kb_request *request_new(struct kb_cluster *c)
 {
@@ -42,7 +43,7 @@ static void request_recycle(struct kb_cluster *c, struct kb_request *q)
     q->arena = arena;
     q->out = out;
     kp__arena_reset(&q->arena);
-    kp__writer_clear(&q->out);
+    writer_clear(&q->out);
     c->spare = q;
 }
 

@@ -111,14 +111,13 @@ static void compress(const struct golden_case *c, const struct codec *codec,
 
 static void encode(const struct golden_case *c)
 {
-    static const char *const names[] = {"gzip", "snappy", "lz4", "zstd"};
     struct buf body;
 
     kp__buf_init(&body);
     encode_records(c, &body);
     print(c, "none", 0, 0, body.data, body.size);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const struct codec *codec = kp__codec_by_name(names[i]);
+    for (int id = CODEC_GZIP; id <= CODEC_ZSTD; id++) {
+        const struct codec *codec = kp__codec((enum codec_id)id);
         if (codec == NULL)
             continue;
         compress(c, codec, codec->level_default, &body);

@@ -2,6 +2,7 @@
 /* golden.c - the files of test/golden.  One thread. */
 #include "test/support/golden.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,22 +178,38 @@ uint8_t *golden_bytes(const char *word, size_t *size)
     return out;
 }
 
+KP_PRINTF(2, 3)
+static void add_text(struct buf *b, const char *fmt, ...)
+{
+    va_list args;
+    char *text;
+    int size;
+
+    va_start(args, fmt);
+    size = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (size < 0)
+        abort();
+    kp__buf_append(b, text, (size_t)size);
+    free(text);
+}
+
 void golden_word(struct buf *out, const void *data, size_t size)
 {
     const uint8_t *p = data;
 
     if (p == NULL)
-        kp__buf_printf(out, "null");
+        add_text(out, "null");
     else if (size == 0)
-        kp__buf_printf(out, "-");
+        add_text(out, "-");
     for (size_t i = 0, run; p != NULL && i < size; i += run) {
         run = 1;
         while (i + run < size && p[i + run] == p[i])
             run++;
         if (run >= RUN_MIN)
-            kp__buf_printf(out, "%02x*%zu.", p[i], run);
+            add_text(out, "%02x*%zu.", p[i], run);
         for (size_t k = 0; run < RUN_MIN && k < run; k++)
-            kp__buf_printf(out, "%02x", p[i]);
+            add_text(out, "%02x", p[i]);
     }
 }
 
@@ -203,7 +220,7 @@ void golden_lines(struct buf *out, const struct golden_case *c,
 {
     for (size_t i = 0; i < c->count; i++)
         if (strncmp(c->lines[i], begin, strlen(begin)) == 0)
-            kp__buf_printf(out, "%s\n", c->lines[i]);
+            add_text(out, "%s\n", c->lines[i]);
 }
 
 static void list_nullables(struct buf *out, const char *parent,
@@ -218,7 +235,7 @@ static void list_nullables(struct buf *out, const char *parent,
         kp__format(path, sizeof path, "%s%s%s", parent,
                    *parent != '\0' ? "." : "", f->name);
         if (f->nullable && version >= f->nullable_since)
-            kp__buf_printf(out, "nullable %s\n", path);
+            add_text(out, "nullable %s\n", path);
         if (f->schema != NULL)
             list_nullables(out, path, f->schema, version);
     }
@@ -240,7 +257,7 @@ static void dump_struct(const struct dump *d, const char *path,
 static void dump_uuid(const struct dump *d, const struct uuid *u)
 {
     for (size_t i = 0; i < sizeof u->b; i++)
-        kp__buf_printf(d->out, "%02x", u->b[i]);
+        add_text(d->out, "%02x", u->b[i]);
 }
 
 static void dump_number(const struct dump *d, enum kind kind, const void *at)
@@ -250,7 +267,7 @@ static void dump_number(const struct dump *d, enum kind kind, const void *at)
                   : kind == KIND_I32 ? *(const int32_t *)at
                                      : *(const int64_t *)at;
 
-    kp__buf_printf(d->out, "%lld", v);
+    add_text(d->out, "%lld", v);
 }
 
 static void dump_scalar(const struct dump *d, const char *path, enum kind kind,
@@ -259,9 +276,9 @@ static void dump_scalar(const struct dump *d, const char *path, enum kind kind,
     const struct text *t = at;
     const struct blob *b = at;
 
-    kp__buf_printf(d->out, "= %s ", path);
+    add_text(d->out, "= %s ", path);
     if (kind == KIND_BOOL)
-        kp__buf_printf(d->out, "%s", *(const bool *)at ? "true" : "false");
+        add_text(d->out, "%s", *(const bool *)at ? "true" : "false");
     else if (kind == KIND_UUID)
         dump_uuid(d, at);
     else if (kind == KIND_STRING)
@@ -270,7 +287,7 @@ static void dump_scalar(const struct dump *d, const char *path, enum kind kind,
         golden_word(d->out, b->data, b->size);
     else
         dump_number(d, kind, at);
-    kp__buf_printf(d->out, "\n");
+    add_text(d->out, "\n");
 }
 
 static void dump_array(const struct dump *d, const char *path,
@@ -280,10 +297,10 @@ static void dump_array(const struct dump *d, const char *path,
     char item[512];
 
     if (a->null) {
-        kp__buf_printf(d->out, "= %s null\n", path);
+        add_text(d->out, "= %s null\n", path);
         return;
     }
-    kp__buf_printf(d->out, "= %s %zu\n", path, a->count);
+    add_text(d->out, "= %s %zu\n", path, a->count);
     for (size_t i = 0; i < a->count; i++) {
         const char *at = (const char *)a->items + i * stride;
         kp__format(item, sizeof item, "%s[%zu]", path, i);

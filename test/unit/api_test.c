@@ -5,6 +5,7 @@
 
 #include "lib/wire/api.h"
 #include "test/support/main.h"
+#include "test/support/writer_clear.h"
 
 static struct writer w;
 static struct arena arena;
@@ -114,11 +115,11 @@ START_TEST(request_headers_by_version)
 
     kp__request_header_encode(&w, &h);
     ASSERT_BYTES(0, 3, 0, 8, 0, 0, 0, 7, 0, 2, 'm', 'e');
-    kp__writer_clear(&w);
+    writer_clear(&w);
     h.version = 9;
     kp__request_header_encode(&w, &h);
     ASSERT_BYTES(0, 3, 0, 9, 0, 0, 0, 7, 0, 2, 'm', 'e', 0);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     h.client_id = (struct text){0};
     kp__request_header_encode(&w, &h);
     ASSERT_BYTES(0, 3, 0, 9, 0, 0, 0, 7, 0xff, 0xff, 0);
@@ -329,10 +330,10 @@ START_TEST(all_topics_are_null_and_none_is_empty)
 
     encode(API_METADATA, true, 1, &request);
     ASSERT_BYTES(0xff, 0xff, 0xff, 0xff);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     encode(API_METADATA, true, 12, &request);
     ASSERT_BYTES(0, 0, 0, 0);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     request.topics.null = false;
     request.allow_auto_topic_creation = true;
     encode(API_METADATA, true, 4, &request);

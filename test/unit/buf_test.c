@@ -69,20 +69,6 @@ START_TEST(reserve_of_nothing_is_not_a_failure)
 }
 END_TEST
 
-START_TEST(printf_appends_without_the_terminator)
-{
-    struct buf b;
-
-    kp__buf_init(&b);
-    kp__buf_printf(&b, "%s-%d", "topic", 12);
-    kp__buf_printf(&b, "%100d", 5);
-    ck_assert_uint_eq(b.size, 108);
-    ck_assert_mem_eq(b.data, "topic-12", 8);
-    ck_assert_int_eq(b.data[107], '5');
-    kp__buf_fini(&b);
-}
-END_TEST
-
 START_TEST(an_impossible_size_fails_and_sticks)
 {
     struct buf b;
@@ -92,7 +78,6 @@ START_TEST(an_impossible_size_fails_and_sticks)
     ck_assert_ptr_null(kp__buf_reserve(&b, SIZE_MAX));
     ck_assert(kp__buf_failed(&b));
     kp__buf_append(&b, "d", 1);
-    kp__buf_printf(&b, "e");
     ck_assert_ptr_null(kp__buf_reserve(&b, 1));
     ck_assert_uint_eq(b.size, 3);
     kp__buf_clear(&b);
@@ -171,17 +156,7 @@ START_TEST(arena_refuses_what_overflows)
     ck_assert_ptr_null(kp__arena_alloc(&arena, SIZE_MAX));
     ck_assert_ptr_null(kp__arena_alloc(&arena, SIZE_MAX - 64));
     ck_assert_ptr_null(kp__arena_alloc_array(&arena, SIZE_MAX / 2, 3));
-    ck_assert_ptr_null(kp__arena_strndup(&arena, "a", SIZE_MAX));
     ck_assert_ptr_nonnull(kp__arena_alloc_array(&arena, 3, 5));
-}
-END_TEST
-
-START_TEST(arena_copies_text)
-{
-    char *copy = kp__arena_strndup(&arena, "kafka", 3);
-
-    ck_assert_str_eq(copy, "kaf");
-    ck_assert_str_eq(kp__arena_strndup(&arena, NULL, 0), "");
 }
 END_TEST
 
@@ -235,13 +210,11 @@ static Suite *buf_suite(void)
     tcase_add_test(buf, append_grows_and_keeps_bytes);
     tcase_add_test(buf, reserve_gives_room_and_leaves_size);
     tcase_add_test(buf, reserve_of_nothing_is_not_a_failure);
-    tcase_add_test(buf, printf_appends_without_the_terminator);
     tcase_add_test(buf, an_impossible_size_fails_and_sticks);
     tcase_add_checked_fixture(a, set_up, tear_down);
     tcase_add_test(a, arena_memory_is_zeroed_aligned_and_apart);
     tcase_add_test(a, arena_takes_large_requests);
     tcase_add_test(a, arena_refuses_what_overflows);
-    tcase_add_test(a, arena_copies_text);
     tcase_add_test(a, arena_reset_gives_zeroed_memory_again);
 #ifdef KP_FAILMALLOC
     tcase_add_test(buf, failure_is_sticky);

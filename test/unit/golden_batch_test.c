@@ -215,13 +215,25 @@ static void check_walk(const struct golden_case *c, const uint8_t *body,
     ck_assert(!r.failed);
 }
 
+/* NULL: none, or not in this build. */
+static const struct codec *codec_named(const char *name)
+{
+    for (int id = CODEC_GZIP; id <= CODEC_ZSTD; id++) {
+        const struct codec *codec = kp__codec((enum codec_id)id);
+
+        if (codec != NULL && strcmp(codec->name, name) == 0)
+            return codec;
+    }
+    return NULL;
+}
+
 START_TEST(records_are_read_with_their_codec)
 {
     const struct golden_case *c = batch(_i);
     size_t size;
     uint8_t *bytes = bytes_of(c, &size);
     const uint8_t *body = bytes + RECORD_BATCH_HEADER_SIZE;
-    const struct codec *codec = kp__codec_by_name(codec_of(c));
+    const struct codec *codec = codec_named(codec_of(c));
     struct buf raw;
 
     kp__buf_init(&raw);

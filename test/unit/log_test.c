@@ -146,16 +146,6 @@ START_TEST(the_end_brings_out_what_was_held_back)
 }
 END_TEST
 
-START_TEST(the_last_reference_frees)
-{
-    ck_assert_ptr_eq(kp__logger_ref(logger), logger);
-    kp__logger_destroy(logger);
-    kp__log(logger, KP_LOG_INFO, "c", "still here");
-    expect("2 c still here x0\n");
-    ck_assert_ptr_null(kp__logger_ref(NULL));
-}
-END_TEST
-
 /* -- Rate limits -- */
 
 START_TEST(one_line_an_interval_for_a_site)
@@ -251,7 +241,6 @@ static Suite *log_suite(void)
     tcase_add_test(c,
                    same_text_of_another_component_or_level_is_another_line);
     tcase_add_test(c, the_end_brings_out_what_was_held_back);
-    tcase_add_test(c, the_last_reference_frees);
     tcase_add_test(c, one_line_an_interval_for_a_site);
     tcase_add_test(c, sites_do_not_share_limits);
     tcase_add_test(c, no_line_is_lost_between_threads);

@@ -6,6 +6,7 @@
 
 #include "lib/wire/schema.h"
 #include "test/support/main.h"
+#include "test/support/writer_clear.h"
 
 struct inner {
     int8_t small;
@@ -183,7 +184,7 @@ START_TEST(tags_at_their_default_are_not_written)
     kp__schema_encode(&outer, &w, 2, true, &o);
     without = w.buf.size;
     ck_assert_uint_eq(w.buf.data[without - 1], 0);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     o.tagged_number = -1;
     kp__schema_encode(&outer, &w, 2, true, &o);
     ck_assert_uint_eq(w.buf.size, without + 4);
@@ -256,11 +257,11 @@ static void check_round(int16_t version, bool flexible)
 START_TEST(what_is_written_is_read)
 {
     check_round(0, false);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     check_round(1, false);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     check_round(2, false);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     check_round(2, true);
 }
 END_TEST
@@ -291,11 +292,11 @@ START_TEST(a_text_too_long_for_the_old_form_fails_the_writer)
     o.in_place.word = (struct text){.data = long_text, .size = 32767};
     kp__schema_encode(&outer, &w, 0, false, &o);
     ck_assert(!kp__writer_failed(&w));
-    kp__writer_clear(&w);
+    writer_clear(&w);
     o.in_place.word.size = 32768;
     kp__schema_encode(&outer, &w, 2, true, &o);
     ck_assert(!kp__writer_failed(&w));
-    kp__writer_clear(&w);
+    writer_clear(&w);
     kp__schema_encode(&outer, &w, 0, false, &o);
     ck_assert(kp__writer_failed(&w));
 }

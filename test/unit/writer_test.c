@@ -5,6 +5,7 @@
 #include "lib/base/mem.h"
 #include "lib/wire/writer.h"
 #include "test/support/main.h"
+#include "test/support/writer_clear.h"
 
 static struct writer w;
 
@@ -39,12 +40,9 @@ END_TEST
 START_TEST(varints_are_written)
 {
     kp__write_uvarint(&w, UINT32_MAX);
-    kp__write_varint(&w, INT32_MIN);
-    kp__write_varlong(&w, INT64_MIN);
     kp__write_uvarint(&w, 0);
-    ASSERT_BYTES(0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f,
-                 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-                 0x00);
+    kp__write_uvarint(&w, 300);
+    ASSERT_BYTES(0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, 0xac, 0x02);
 }
 END_TEST
 
@@ -98,7 +96,7 @@ START_TEST(clear_forgets_what_was_written)
 {
     kp__write_i32(&w, 1);
     kp__write_external(&w, 5, &w);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     ck_assert_uint_eq(kp__writer_size(&w), 0);
     ck_assert_uint_eq(w.splice_count, 0);
     kp__write_i8(&w, 9);
@@ -117,7 +115,7 @@ START_TEST(no_memory_is_sticky_until_cleared)
     kp__write_external(&w, 1, &w);
     ck_assert(kp__writer_failed(&w));
     ck_assert_uint_eq(kp__writer_size(&w), 0);
-    kp__writer_clear(&w);
+    writer_clear(&w);
     kp__write_i8(&w, 3);
     ASSERT_BYTES(3);
 }
