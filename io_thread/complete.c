@@ -10,7 +10,7 @@
 void kp__register(struct io_thread *io, struct sender_partition *sp,
                   struct batch *b)
 {
-    if (b->registered || b->origin != NULL)
+    if (b->registered || b->split.origin != NULL)
         return;
     b->registered = true;
     b->certainty = CERTAIN_NO;
@@ -24,7 +24,7 @@ void kp__register(struct io_thread *io, struct sender_partition *sp,
 
 void kp__release(struct io_thread *io, struct batch *b)
 {
-    if (b->origin != NULL)
+    if (b->split.origin != NULL)
         kp__split_release(io, b);
     else
         kp__batch_release_bytes(b);
@@ -85,9 +85,9 @@ void kp__complete(struct io_thread *io, struct sender_partition *sp,
         if (e->certainty == CERTAIN_YES)
             kp__ledger_remove(&sp->ledger, e);
     }
-    if (b->origin != NULL) {
+    if (b->split.origin != NULL) {
         if (kp__split_complete(b, &o, text))
-            queue_report(io, sp, b->origin);
+            queue_report(io, sp, b->split.origin);
         return;
     }
     b->result->outcome = o;

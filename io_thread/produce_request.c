@@ -180,11 +180,11 @@ static size_t pieces(void *owner, struct iovec *out, size_t max)
     size_t count = 1;
 
     if (max == 0)
-        return 1 + (b->flat != NULL ? 1 : kp__batch_iov_count(b));
+        return 1 + (b->split.body != NULL ? 1 : kp__batch_iov_count(b));
     out[0].iov_base = b->header;
     out[0].iov_len = RECORD_BATCH_HEADER_SIZE;
-    if (b->flat != NULL) {
-        out[count].iov_base = (void *)(uintptr_t)b->flat;
+    if (b->split.body != NULL) {
+        out[count].iov_base = (void *)(uintptr_t)b->split.body;
         out[count++].iov_len = b->wire_size;
         return count;
     }

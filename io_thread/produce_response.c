@@ -99,7 +99,8 @@ static bool note_record_errors(struct batch *b, const struct verdict *v,
 {
     const struct array *list = &v->answer->record_errors;
     const struct produce_record_error *e = list->items;
-    struct batch_result *r = b->origin != NULL ? b->origin->result : b->result;
+    const struct batch *origin = b->split.origin;
+    struct batch_result *r = origin != NULL ? origin->result : b->result;
     struct outcome o = {
         .err = list->count == 1 ? v->err : KP_INVALID_RECORD,
         .stored = b->certainty,

@@ -28,11 +28,11 @@ static void next_report(const struct batch_result *r, uint32_t index,
 
 static void run_callbacks(const struct batch *b)
 {
-    uint32_t index = b->slots_from;
+    uint32_t index = b->reports.slots_from;
     kp_report report;
 
     kp__result_read(b->result, index, NULL, &report);
-    for (const struct chunk *page = b->slots; page != NULL;
+    for (const struct chunk *page = b->reports.slots; page != NULL;
          page = page->next) {
         const struct report_slot *slot = (const void *)page->data;
         size_t n = page->used / sizeof(*slot);
@@ -51,8 +51,8 @@ static void run_callbacks(const struct batch *b)
 
 static void post_to_queues(struct batch *b)
 {
-    for (uint32_t i = 0; i < b->post_count; i++)
-        kp__cq_post(b->posts[i].cq, &b->posts[i]);
+    for (uint32_t i = 0; i < b->reports.post_count; i++)
+        kp__cq_post(b->reports.posts[i].cq, &b->reports.posts[i]);
 }
 
 /* Failures of records that have neither future nor callback nor queue.  Which
@@ -64,7 +64,7 @@ static void note_unwatched(struct io_thread *io, const struct batch *b)
     kp_err first = KP_OK;
     uint64_t failed = 0, rest = b->record_count;
 
-    if (b->unwatched == 0)
+    if (b->reports.unwatched == 0)
         return;
     for (uint32_t i = 0; i < r->part_count; i++) {
         const struct result_part *part = &r->parts[i];
@@ -82,8 +82,8 @@ static void note_unwatched(struct io_thread *io, const struct batch *b)
         if (first == KP_OK)
             first = r->outcome.err;
     }
-    if (failed > b->unwatched)
-        failed = b->unwatched;
+    if (failed > b->reports.unwatched)
+        failed = b->reports.unwatched;
     if (failed > 0)
         kp__producer_note_unwatched(io->p, first, failed);
 }
@@ -94,12 +94,12 @@ static void report_batch(struct io_thread *io, struct sender_partition *sp,
     kp__list_remove(&b->order_link);
     sp->unreported--;
     note_unwatched(io, b);
-    if (b->slots != NULL) {
+    if (b->reports.slots != NULL) {
         kp__set_in_callback(true);
         run_callbacks(b);
         kp__set_in_callback(false);
     }
-    if (b->future_and_callback)
+    if (b->reports.future_and_callback)
         kp__result_wake(b->result);
     post_to_queues(b);
     KP_CHECK(io->flush_pending[b->flush_epoch % FLUSH_EPOCHS] > 0);
@@ -133,7 +133,7 @@ static void publish_results(struct io_thread *io)
     while ((n = kp__list_pop_front(&io->done)) != NULL) {
         struct batch *b = KP_CONTAINER(n, struct batch, link);
 
-        if (b->future_and_callback)
+        if (b->reports.future_and_callback)
             kp__result_publish_quietly(b->result, &b->result->outcome);
         else
             kp__result_complete(b->result, &b->result->outcome, NULL);

@@ -95,23 +95,23 @@ static bool set_aside(struct split *s, const struct batch *b)
 static void pack(struct io_thread *io, struct batch *child)
 {
     struct compressor *k = kp__compressors_own(&io->p->compressors);
-    uint8_t *raw = io->split.raw + child->part_offset;
+    uint8_t *raw = io->split.raw + child->split.offset;
     struct iovec in = {raw, child->raw_size};
     size_t packed = 0;
 
     child->codec = CODEC_NONE;
-    child->flat = raw;
+    child->split.body = raw;
     child->wire_size = child->raw_size;
     if (k->codec != NULL)
         packed = k->codec->compress(k->context, &in, 1,
-                                    io->split.packed + child->part_offset,
+                                    io->split.packed + child->split.offset,
                                     child->raw_size);
     if (packed > 0 && packed < child->raw_size) {
         child->codec = k->codec->id;
-        child->flat = io->split.packed + child->part_offset;
+        child->split.body = io->split.packed + child->split.offset;
         child->wire_size = packed;
     }
-    child->body_crc = kp__crc32c(0, child->flat, child->wire_size);
+    child->body_crc = kp__crc32c(0, child->split.body, child->wire_size);
 }
 
 /* What a child (zeroed but for the pool's fields) inherits from the batch it is
@@ -134,13 +134,13 @@ static void inherit(struct batch *child, const struct batch *b,
     child->attempts = b->attempts;
     child->certainty = CERTAIN_NO;
     child->last_err = KP_MESSAGE_TOO_LARGE;
-    child->origin = origin;
+    child->split.origin = origin;
 }
 
 static void set_range(struct batch *child, size_t offset, size_t size,
                       uint32_t first, uint32_t count)
 {
-    child->part_offset = offset;
+    child->split.offset = offset;
     child->raw_size = size;
     child->first_index = first;
     child->record_count = count;
@@ -149,9 +149,8 @@ static void set_range(struct batch *child, size_t offset, size_t size,
 static void keep_numbers(struct sender_partition *sp, const struct batch *b,
                          struct batch *left, struct batch *right)
 {
-    struct ledger_entry *e = b->base_sequence >= 0
-                                 ? kp__ledger_find(&sp->ledger, b)
-                                 : NULL;
+    struct ledger_entry *e =
+        b->base_sequence >= 0 ? kp__ledger_find(&sp->ledger, b) : NULL;
 
     if (e == NULL)
         return;
@@ -197,9 +196,8 @@ static void cut(struct io_thread *io, struct sender_partition *sp,
     keep_numbers(sp, b, left, right);
 }
 
-static void put_children_back(struct io_thread *io,
-                              struct sender_partition *sp, struct batch *left,
-                              struct batch *right)
+static void put_children_back(struct io_thread *io, struct sender_partition *sp,
+                              struct batch *left, struct batch *right)
 {
     pack(io, left);
     pack(io, right);
@@ -211,7 +209,7 @@ static void put_children_back(struct io_thread *io,
 static bool cut_child(struct io_thread *io, struct sender_partition *sp,
                       struct batch *b)
 {
-    struct cut c = {.offset = b->part_offset, .size = b->raw_size};
+    struct cut c = {.offset = b->split.offset, .size = b->raw_size};
     struct batch *right;
 
     if (!find_cut(&io->split, &c))
@@ -219,9 +217,9 @@ static bool cut_child(struct io_thread *io, struct sender_partition *sp,
     right = kp__pool_split_batch(io->p->pool);
     if (right == NULL)
         return false;
-    inherit(right, b, b->origin);
+    inherit(right, b, b->split.origin);
     cut(io, sp, b, &c, b, right);
-    b->origin->parts_pending++;
+    b->split.origin->split.children++;
     io->split.children++;
     put_children_back(io, sp, b, right);
     return true;
@@ -247,7 +245,7 @@ static bool cut_origin(struct io_thread *io, struct sender_partition *sp,
     inherit(right, b, b);
     left->max_record_size = b->max_record_size;
     cut(io, sp, b, &c, left, right);
-    b->parts_pending = 2;
+    b->split.children = 2;
     b->result->outcome = (struct outcome){
         .stored = CERTAIN_YES, .base_offset = -1, .append_time_ms = -1};
     io->split.children = 2;
@@ -259,20 +257,21 @@ static bool cut_origin(struct io_thread *io, struct sender_partition *sp,
 bool kp__split(struct io_thread *io, struct sender_partition *sp,
                struct batch *b)
 {
-    return b->origin != NULL ? cut_child(io, sp, b) : cut_origin(io, sp, b);
+    return b->split.origin != NULL ? cut_child(io, sp, b)
+                                   : cut_origin(io, sp, b);
 }
 
 /* -- on a wire, and off it -- */
 
 void kp__split_on_wire(struct io_thread *io, struct batch *b)
 {
-    if (b->origin != NULL)
+    if (b->split.origin != NULL)
         kp__list_push_back(&io->split.on_wire, &b->order_link);
 }
 
 void kp__split_off_wire(struct batch *b)
 {
-    if (b->origin != NULL)
+    if (b->split.origin != NULL)
         kp__list_remove(&b->order_link);
 }
 
@@ -310,7 +309,7 @@ static void note_lost(struct batch *origin, const struct outcome *o)
 {
     struct outcome *whole = &origin->result->outcome;
 
-    if (!origin->part_lost) {
+    if (!origin->split.lost) {
         *whole = *o;
     } else {
         if (whole->err == KP_OK) {
@@ -322,19 +321,19 @@ static void note_lost(struct batch *origin, const struct outcome *o)
     }
     whole->base_offset = -1;
     whole->append_time_ms = -1;
-    origin->part_lost = true;
+    origin->split.lost = true;
 }
 
 bool kp__split_complete(struct batch *child, const struct outcome *o,
                         const char *text)
 {
-    struct batch *origin = child->origin;
+    struct batch *origin = child->split.origin;
 
     if (!note_rest(origin->result, child->first_index,
                    child->first_index + child->record_count, o, text))
         note_lost(origin, o);
-    KP_CHECK(origin->parts_pending > 0);
-    if (--origin->parts_pending > 0)
+    KP_CHECK(origin->split.children > 0);
+    if (--origin->split.children > 0)
         return false;
     origin->fate = FATE_COMPLETED;
     return true;

@@ -81,10 +81,10 @@ static inline size_t put_usual(const struct record_accumulator *a,
     if (most > (size_t)(q->limit - q->at) ||
         b->raw_size + most > q->raw_limit || kp__append_past_linger(a, q, now))
         return 0;
-    if (r->on_delivery != NULL || b->slots != NULL) {
+    if (r->on_delivery != NULL || b->reports.slots != NULL) {
         if (!kp__batch_has_slot_room(b))
             return 0;
-        if (r->queue != NULL && b->post_count == BATCH_MAX_CQS)
+        if (r->queue != NULL && b->reports.post_count == BATCH_MAX_CQS)
             return 0; /* perhaps a fifth */
         if (KP_LIKELY(r->on_delivery != NULL))
             kp__batch_put_target(b, (uintptr_t)r->on_delivery, r->tag);

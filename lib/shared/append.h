@@ -40,10 +40,10 @@ static inline void kp__append_count(struct append *x, struct batch *b,
     if (timestamp_ms > b->max_timestamp_ms)
         b->max_timestamp_ms = timestamp_ms;
     if (x->want_future) {
-        b->future_refs++;
-        b->future_and_callback |= has_report;
+        b->reports.future_refs++;
+        b->reports.future_and_callback |= has_report;
     } else if (!has_report) {
-        b->unwatched++;
+        b->reports.unwatched++;
     }
 }
 
@@ -81,9 +81,9 @@ struct attempt {
 
     /* memory in hand */
     struct pool_grant grant;
-    bool granted;       /* there is a grant, perhaps used */
-    bool used_data;     /* its first chunk of data is in use */
-    bool opened;        /* a batch was opened with it */
+    bool granted;   /* there is a grant, perhaps used */
+    bool used_data; /* its first chunk of data is in use */
+    bool opened;    /* a batch was opened with it */
     int64_t granted_ns;
 
     /* owed: to be done as soon as the lock is let go */
@@ -97,15 +97,13 @@ static inline kp_err kp__attempt_taking_err(const struct attempt *t)
 {
     /* relaxed: read under the queue's lock, which whoever changes it takes next
      * */
-    uint32_t taking =
-        atomic_load_explicit(&t->a->taking, memory_order_relaxed);
+    uint32_t taking = atomic_load_explicit(&t->a->taking, memory_order_relaxed);
 
     if (KP_LIKELY(taking == TAKING_RECORDS))
         return KP_OK;
     if (taking == TAKING_CLOSED)
         return KP_ECLOSED;
-    return (kp_err)atomic_load_explicit(&t->a->fatal_err,
-                                        memory_order_relaxed);
+    return (kp_err)atomic_load_explicit(&t->a->fatal_err, memory_order_relaxed);
 }
 
 /* What follows is called, and returns, with the queue locked, if nothing else

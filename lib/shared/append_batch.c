@@ -50,13 +50,13 @@ static void add_slots(struct batch *b, struct chunk *page)
 {
     page->next = NULL;
     page->used = 0;
-    if (b->slots == NULL) {
-        b->slots = page;
-        b->slots_from = b->record_count;
+    if (b->reports.slots == NULL) {
+        b->reports.slots = page;
+        b->reports.slots_from = b->record_count;
     } else {
-        b->last_slots->next = page;
+        b->reports.last_slots->next = page;
     }
-    b->last_slots = page;
+    b->reports.last_slots = page;
 }
 
 void kp__attempt_grow(struct attempt *t)

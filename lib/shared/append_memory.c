@@ -69,7 +69,7 @@ static bool want_full_slots(const struct batch *b)
 {
     unsigned pages = 0;
 
-    for (const struct chunk *c = b->slots; c != NULL; c = c->next)
+    for (const struct chunk *c = b->reports.slots; c != NULL; c = c->next)
         if (++pages >= SMALL_SLOT_PAGES)
             return true;
     return false;

@@ -63,10 +63,10 @@ static void go_elsewhere(struct attempt *t)
 
 static bool has_post_room(const struct batch *b, const struct kp_cq *cq)
 {
-    if (b->post_count < BATCH_MAX_CQS)
+    if (b->reports.post_count < BATCH_MAX_CQS)
         return true;
     for (uint32_t i = 0; i < BATCH_MAX_CQS; i++)
-        if (b->posts[i].cq == cq)
+        if (b->reports.posts[i].cq == cq)
             return true;
     return false;
 }
@@ -94,14 +94,15 @@ static unsigned what_lacks(struct attempt *t)
         return LACKS_BATCH;
     if (KP_UNLIKELY(t->size > (size_t)(q->limit - q->at)))
         lacks |= LACKS_CHUNK;
-    if ((t->has_report || b->slots != NULL) && !kp__batch_has_slot_room(b))
+    if ((t->has_report || b->reports.slots != NULL) &&
+        !kp__batch_has_slot_room(b))
         lacks |= LACKS_SLOTS;
     return lacks;
 }
 
-/* A batch was opened here and is empty still: it must get its record, as whoever
- * finds it would send a batch of none.  The lock has been held since the last look
- * at `taking`. */
+/* A batch was opened here and is empty still: it must get its record, as
+ * whoever finds it would send a batch of none.  The lock has been held since
+ * the last look at `taking`. */
 static bool just_opened(const struct attempt *t)
 {
     return t->opened && t->q->open != NULL && t->q->open->record_count == 0;
@@ -115,13 +116,12 @@ static enum step next_step(const struct attempt *t)
     if (t->q->open != NULL) {
         /* A grant for a new batch is used for one: the place in the line is not
          * given up because the open batch lacks something else. */
-        bool over =
-            (t->lacks & LACKS_BATCH) != 0 || t->grant.batch != NULL;
+        bool over = (t->lacks & LACKS_BATCH) != 0 || t->grant.batch != NULL;
 
         return over ? STEP_SEAL : STEP_ASK;
     }
-    /* Where to go on with a new batch is a new choice; of one that was sent part
-     * filled, too: the next one would be cut in the middle. */
+    /* Where to go on with a new batch is a new choice; of one that was sent
+     * part filled, too: the next one would be cut in the middle. */
     if (!t->granted && t->q->sticky_bytes > 0 && sticky_is_over(t, true))
         return STEP_ELSEWHERE;
     return kp__attempt_can_open(t) ? STEP_OPEN : STEP_ASK;
@@ -144,7 +144,7 @@ static void put_record(struct attempt *t)
 
     q->at = kp__record_encode(q->at, t->r, t->body, t->delta_ms,
                               (int32_t)b->record_count);
-    if (b->slots != NULL)
+    if (b->reports.slots != NULL)
         kp__batch_put_slot(b, t->r);
     kp__append_count(t->x, b, t->size, t->now.timestamp_ms);
     if (is_unkeyed(t))

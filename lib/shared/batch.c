@@ -40,8 +40,8 @@ size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max)
 {
     size_t left = body_size(b), n = 0;
 
-    if (b->flat != NULL && max > 0) {
-        out[0].iov_base = (uint8_t *)(uintptr_t)b->flat;
+    if (b->split.body != NULL && max > 0) {
+        out[0].iov_base = (uint8_t *)(uintptr_t)b->split.body;
         out[0].iov_len = left;
         return 1;
     }
@@ -63,7 +63,7 @@ size_t kp__batch_iov_count(const struct batch *b)
 {
     size_t n = 0;
 
-    if (b->flat != NULL)
+    if (b->split.body != NULL)
         return 1;
     for (const struct chunk *c = b->chunks; c != NULL; c = c->next)
         n += c->used > 0;
@@ -80,14 +80,14 @@ static uintptr_t slot_target(struct batch *b, const kp_record *r)
         return (uintptr_t)r->on_delivery;
     if (r->queue == NULL)
         return 0;
-    for (i = 0; i < b->post_count; i++)
-        if (b->posts[i].cq == r->queue)
+    for (i = 0; i < b->reports.post_count; i++)
+        if (b->reports.posts[i].cq == r->queue)
             return i + 1;
     kp__cq_ref(r->queue);
-    kp__node_init(&b->posts[i].link);
-    b->posts[i].batch = b;
-    b->posts[i].cq = r->queue;
-    b->post_count++;
+    kp__node_init(&b->reports.posts[i].link);
+    b->reports.posts[i].batch = b;
+    b->reports.posts[i].cq = r->queue;
+    b->reports.post_count++;
     /* relaxed: published with the queue's lock */
     (void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return i + 1;
@@ -103,24 +103,24 @@ void kp__batch_put_slot(struct batch *b, const kp_record *r)
 /* The queue that the pool should discharge, if it still is to. */
 static struct partition_queue *owner(const struct batch *b)
 {
-    return b->disowned ? NULL : b->queue;
+    return b->reports.disowned ? NULL : b->queue;
 }
 
 static size_t kept_bytes(const struct batch *b)
 {
     size_t bytes = b->charge;
 
-    for (const struct chunk *c = b->slots; c != NULL; c = c->next)
+    for (const struct chunk *c = b->reports.slots; c != NULL; c = c->next)
         bytes += c->charge;
     return bytes;
 }
 
 void kp__batch_disown(struct batch *b)
 {
-    if (b->disowned)
+    if (b->reports.disowned)
         return;
     kp__pool_disown(b->pool, b->queue, kept_bytes(b));
-    b->disowned = true;
+    b->reports.disowned = true;
 }
 
 void kp__batch_unref(struct batch *b)
@@ -134,8 +134,8 @@ void kp__batch_unref(struct batch *b)
         return;
     KP_CHECK(b->chunks == NULL);
     r = b->result;
-    slots = b->slots;
-    b->slots = NULL;
+    slots = b->reports.slots;
+    b->reports.slots = NULL;
     kp__pool_give(b->pool, owner(b), slots);
     kp__pool_give_batch(b->pool, owner(b), b);
     if (r != NULL)

@@ -37,14 +37,14 @@ enum batch_fate { FATE_PENDING, FATE_COMPLETED };
 #define BATCH_MAX_CQS 4
 
 /* Where one record's report goes besides its future: 0 nowhere; up to
- * BATCH_MAX_CQS the completion queue posts[target - 1] of the batch; else a
+ * BATCH_MAX_CQS the completion queue reports.posts[target - 1]; else a
  * kp_delivery_fn (functions may stand at odd addresses, but not at these). */
 struct report_slot {
     uintptr_t target;
     void *tag;
 };
-/* Slots begin at record slots_from of the batch; a page is a chunk of them,
- * full unless it is the last one. */
+/* They begin at record slots_from of the batch, in pages: each a chunk, full
+ * unless it is the last one. */
 static inline bool kp__slot_is_callback(const struct report_slot *s)
 {
     return s->target > BATCH_MAX_CQS;
@@ -59,6 +59,32 @@ struct cq_post {
     uint32_t page_index, record;
 };
 
+/* Who is to hear of a batch's records.  Senders under the queue's lock while it
+ * is OPEN; from then on the I/O thread, and after the last report the queues
+ * that it was posted to. */
+struct batch_reports {
+    struct chunk *slots, *last_slots; /* pages, if any record needs a slot */
+    uint32_t slots_from;  /* record index of the first slot */
+    uint32_t future_refs; /* futures taken, plain, until sealed */
+    bool disowned;        /* the queue may be gone: see kp__batch_disown */
+    uint32_t unwatched;   /* records without future, callback or queue */
+    bool future_and_callback; /* of one record: the callback comes first */
+    struct cq_post posts[BATCH_MAX_CQS];
+    uint32_t post_count;
+};
+
+/* Of a batch that was cut in two (the origin), and of what it was cut into (its
+ * children): io_thread/split.c.  I/O thread only. */
+struct batch_split {
+    /* of a child */
+    struct batch *origin; /* whose result and slots; NULL: this is no child */
+    const uint8_t *body;  /* as it is sent: not in chunks */
+    size_t offset;        /* of its raw records in the memory for splits */
+    /* of an origin */
+    uint32_t children; /* without an outcome */
+    bool lost;         /* there was no memory for the outcome of one */
+};
+
 struct batch {
     /* fixed at birth */
     struct partition_queue *queue;
@@ -66,10 +92,11 @@ struct batch {
     struct batch *pool_next;  /* the pool's, while it is free */
     uint32_t charge;          /* what the structures count against the pool */
     struct batch_result *result;
-    uint64_t ordinal; /* in its queue; children of a split keep the parent's */
+    uint64_t ordinal; /* in its queue; children of a split keep the origin's */
     int64_t created_ns, deadline_ns;
 
-    /* guarded by the queue's lock while in the queue, else the I/O thread's */
+    /* where it stands: guarded by the queue's lock while in the queue, else the
+     * I/O thread's */
     struct list_node link; /* queue->batches */
     struct list_node sealed_link; /* queue->sealed, while SEALED there */
     enum batch_place place;
@@ -79,7 +106,7 @@ struct batch {
     bool abandoned; /* completed while COMPRESSING: the claimant gives the bytes
                        back, and the place says so no more */
 
-    /* place says whose */
+    /* the records: place says whose */
     struct chunk *chunks, *last_chunk;
     uint32_t record_count;
     uint32_t first_index; /* in the result: 0 but for children of a split */
@@ -90,37 +117,29 @@ struct batch {
     int64_t base_timestamp_ms, max_timestamp_ms;
     uint32_t max_record_size;
 
-    /* reports: senders under the lock while OPEN, then the I/O thread, then the
-     * queues they were posted to */
-    struct chunk *slots, *last_slots;
-    uint32_t slots_from;   /* record index of the first slot */
-    uint32_t future_refs;  /* futures taken, plain, until sealed */
-    bool disowned;         /* the queue may be gone: see kp__batch_disown */
-    uint32_t unwatched;    /* records without future, callback or queue */
-    bool future_and_callback; /* of one record: the callback comes first */
-    struct cq_post posts[BATCH_MAX_CQS];
-    uint32_t post_count;
+    struct batch_reports reports;
 
-    /* I/O thread only: the sender's view */
-    struct list_node order_link; /* all unreported batches of the partition */
-    int64_t producer_id;
-    int16_t producer_epoch;
-    int32_t base_sequence; /* -1: not stamped */
+    /* from the first look on: I/O thread only */
+    bool registered; /* in the line of reports, and in a flush epoch */
+    struct list_node order_link; /* sender_partition.order; of a child on a wire
+                                    split.on_wire */
+    uint64_t flush_epoch;
+
+    /* its attempts: I/O thread only */
     uint32_t attempts;
     uint32_t corrupt; /* of them, answered with CORRUPT_MESSAGE */
     uint32_t leader_term; /* the partition's, at the last attempt */
-    enum certainty certainty;
+    enum certainty certainty; /* that it is stored, after all of them */
     kp_err last_err; /* of the last attempt: the cause of a later failure */
-    uint64_t flush_epoch;
-    bool registered;
+
+    /* its identity, as last stamped: I/O thread only */
+    int64_t producer_id;
+    int16_t producer_epoch;
+    int32_t base_sequence; /* -1: not stamped */
     bool renumbered; /* its numbers were refused, and it got others */
-    struct batch *origin;  /* of a split child: whose result and slots */
-    const uint8_t *flat;   /* of a split child: its body, not in chunks */
-    size_t part_offset;    /* of a split child: where its raw records begin in
-                              the memory kept aside for splits */
-    uint32_t parts_pending; /* of an origin: children without an outcome */
-    bool part_lost; /* of an origin: there was no memory for an outcome */
-    uint8_t header[RECORD_BATCH_HEADER_SIZE]; /* as last stamped */
+    uint8_t header[RECORD_BATCH_HEADER_SIZE];
+
+    struct batch_split split;
 
     /* atomic: one for the bytes, one for the reports, one for each post */
     _Atomic uint32_t refs;
@@ -134,7 +153,7 @@ size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max);
 size_t kp__batch_iov_count(const struct batch *b);
 static inline bool kp__batch_has_slot_room(const struct batch *b)
 {
-    const struct chunk *page = b->last_slots;
+    const struct chunk *page = b->reports.last_slots;
 
     return page != NULL &&
            page->capacity - page->used >= sizeof(struct report_slot);
@@ -145,7 +164,7 @@ void kp__batch_put_slot(struct batch *b, const kp_record *r);
 static inline void kp__batch_put_target(struct batch *b, uintptr_t target,
                                         void *tag)
 {
-    struct chunk *page = b->last_slots;
+    struct chunk *page = b->reports.last_slots;
     struct report_slot *slot = (void *)(page->data + page->used);
 
     slot->target = target;

@@ -263,7 +263,7 @@ struct batch *kp__pool_split_batch(struct buffer_pool *p)
     memset(b, 0, sizeof(*b));
     b->pool = p;
     b->charge = sizeof(*b);
-    b->disowned = true; /* charged to no queue */
+    b->reports.disowned = true; /* charged to no queue */
     kp__pool_ref(p);
     return b;
 }

@@ -125,7 +125,7 @@ static bool lend(struct kp_cq *cq, struct batch_result *r)
 static bool next_slot(struct cq_post *post, const struct report_slot **slot,
                       uint32_t *index)
 {
-    uintptr_t number = (uintptr_t)(post - post->batch->posts) + 1;
+    uintptr_t number = (uintptr_t)(post - post->batch->reports.posts) + 1;
 
     while (post->page != NULL) {
         const struct report_slot *slots =
@@ -155,9 +155,9 @@ static struct cq_post *pop_post(struct kp_cq *cq)
     if (n == NULL)
         return NULL;
     post = KP_CONTAINER(n, struct cq_post, link);
-    post->page = post->batch->slots;
+    post->page = post->batch->reports.slots;
     post->page_index = 0;
-    post->record = post->batch->slots_from;
+    post->record = post->batch->reports.slots_from;
     return post;
 }
 

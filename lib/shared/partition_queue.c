@@ -103,7 +103,7 @@ struct batch *kp__queue_seal_locked(struct partition_queue *q,
         kp__batch_move(b, to);
     else
         add_sealed(q, b);
-    kp__result_publish(b->result, b->future_refs);
+    kp__result_publish(b->result, b->reports.future_refs);
     return b;
 }
 

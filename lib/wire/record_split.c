@@ -51,8 +51,8 @@ static uint8_t *rewrite_one(uint8_t *out, const struct record_view *v,
     rest = r.at;
     middle = (size_t)(after_ts - after_length);
     tail = v->size - (size_t)(rest - v->bytes);
-    out = kp__varint_put(
-        out, (int32_t)(middle + kp__varint_size(delta) + tail));
+    out =
+        kp__varint_put(out, (int32_t)(middle + kp__varint_size(delta) + tail));
     memmove(out, after_length, middle);
     out = kp__varint_put(out + middle, delta);
     memmove(out, rest, tail);

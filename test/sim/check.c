@@ -93,8 +93,8 @@ static void check_ledger(struct checker *c, const struct sender_partition *sp,
     if ((uint32_t)c->s->w->p->settings.max_in_flight < limit)
         limit = (uint32_t)c->s->w->p->settings.max_in_flight;
     for (uint32_t i = 0; i < g->count; i++)
-        whole +=
-            g->entries[i].batch != NULL && g->entries[i].batch->origin == NULL;
+        whole += g->entries[i].batch != NULL &&
+                 g->entries[i].batch->split.origin == NULL;
     if (whole > limit)
         world_fail(c->s->w, "I-19: %u batches unresolved, the limit is %u",
                    whole, limit);

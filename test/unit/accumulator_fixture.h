@@ -92,8 +92,8 @@ static inline void fixture_complete(struct batch *b, kp_err err)
     b->fate = FATE_COMPLETED;
     kp__batch_release_bytes(b);
     kp__result_complete(b->result, &o, NULL);
-    for (uint32_t i = 0; i < b->post_count; i++)
-        kp__cq_post(b->posts[i].cq, &b->posts[i]);
+    for (uint32_t i = 0; i < b->reports.post_count; i++)
+        kp__cq_post(b->reports.posts[i].cq, &b->reports.posts[i]);
     kp__batch_unref(b);
 }
 

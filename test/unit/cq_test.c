@@ -135,7 +135,7 @@ START_TEST(texts_are_lent_and_memory_is_not)
     b = drain_head(fixture_queue(0));
     kp__batch_release_bytes(b);
     kp__result_complete(b->result, &o, "what the broker said");
-    kp__cq_post(cq, &b->posts[0]);
+    kp__cq_post(cq, &b->reports.posts[0]);
     kp__batch_unref(b);
     ck_assert_uint_lt(fixture_available(), f.settings.buffer_memory);
     ck_assert_uint_eq(poll_now(64), 1);

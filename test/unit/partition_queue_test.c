@@ -419,7 +419,7 @@ START_TEST(bytes_and_reports_end_on_their_own)
     b = take();
     ck_assert_uint_eq(q->held_bytes, before - fixture_available());
     kp__result_complete(b->result, &o, NULL);
-    kp__cq_post(cq, &b->posts[0]);
+    kp__cq_post(cq, &b->reports.posts[0]);
     kp__batch_unref(b); /* reported, and still on the wire */
     ck_assert_uint_eq(kp_cq_poll(cq, &report, 1, 0), 1);
     ck_assert_uint_eq(kp_cq_poll(cq, &report, 1, 0), 0);

@@ -390,8 +390,8 @@ START_TEST(futures_are_counted_in_the_batch)
     kp__result_unref(result, 1); /* while it is open */
     b = drain_head(fixture_queue(0));
     ck_assert_ptr_eq(b->result, result);
-    ck_assert_uint_eq(b->unwatched, 1);
-    ck_assert(!b->future_and_callback);
+    ck_assert_uint_eq(b->reports.unwatched, 1);
+    ck_assert(!b->reports.future_and_callback);
     ck_assert_uint_eq(atomic_load(&result->refs), 4); /* 4 - 1 futures, batch */
     fixture_complete(b, KP_OK);
     ck_assert_uint_eq(atomic_load(&result->refs), 3);
@@ -402,11 +402,11 @@ END_TEST
 /* The slot of the batch's record `index`; NULL: it has none. */
 static const struct report_slot *slot_of(const struct batch *b, uint32_t index)
 {
-    size_t at = (size_t)index - b->slots_from;
+    size_t at = (size_t)index - b->reports.slots_from;
 
-    if (index < b->slots_from)
+    if (index < b->reports.slots_from)
         return NULL;
-    for (const struct chunk *c = b->slots; c != NULL; c = c->next) {
+    for (const struct chunk *c = b->reports.slots; c != NULL; c = c->next) {
         size_t used = c->used / sizeof(struct report_slot);
 
         if (at < used)
@@ -437,7 +437,7 @@ START_TEST(reports_have_slots_from_the_first_that_needs_one)
     x.want_future = true;
     ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
     b = drain_head(fixture_queue(0));
-    ck_assert_uint_eq(b->slots_from, 1);
+    ck_assert_uint_eq(b->reports.slots_from, 1);
     ck_assert_ptr_null(slot_of(b, 0));
     slot = slot_of(b, 1);
     ck_assert(kp__slot_is_callback(slot));
@@ -446,11 +446,11 @@ START_TEST(reports_have_slots_from_the_first_that_needs_one)
     ck_assert_uint_eq(slot_of(b, 2)->target, 0);
     slot = slot_of(b, 3);
     ck_assert(!kp__slot_is_callback(slot));
-    ck_assert_ptr_eq(b->posts[slot->target - 1].cq, cq);
+    ck_assert_ptr_eq(b->reports.posts[slot->target - 1].cq, cq);
     ck_assert_ptr_eq(slot->tag, &queued);
     ck_assert_ptr_null(slot_of(b, 4));
-    ck_assert(b->future_and_callback);
-    ck_assert_uint_eq(b->unwatched, 2);
+    ck_assert(b->reports.future_and_callback);
+    ck_assert_uint_eq(b->reports.unwatched, 2);
     kp__result_unref(b->result, 1);
     fixture_complete(b, KP_OK);
     kp_cq_destroy(cq);
@@ -496,7 +496,7 @@ START_TEST(a_fifth_queue_begins_a_batch)
     }
     b = drain_head(fixture_queue(0));
     ck_assert_uint_eq(b->record_count, 8);
-    ck_assert_uint_eq(b->post_count, 4);
+    ck_assert_uint_eq(b->reports.post_count, 4);
     fixture_complete(b, KP_OK);
     b = drain_head(fixture_queue(0));
     ck_assert_uint_eq(b->record_count, 1);
