@@ -86,7 +86,7 @@ static void io_free(struct io_thread *io)
         io->env.poller->destroy(io->poller);
     kp__arena_fini(&io->scratch);
     kp__arena_fini(&io->answers);
-    kp__free(io->taken);
+    kp__free(io->taken.batches);
     kp__split_fini(io);
     kp__free(io);
 }
@@ -128,9 +128,11 @@ static kp_err make_network(struct io_thread *io, kp_error *error)
 /* What sending and splitting must not fail to get when they need it. */
 static bool make_room(struct io_thread *io)
 {
-    io->taken = kp__alloc_array(TAKEN_AT_FIRST, sizeof(*io->taken));
-    io->taken_capacity = TAKEN_AT_FIRST;
-    return kp__split_init(io) && io->taken != NULL;
+    struct taken *t = &io->taken;
+
+    t->batches = kp__alloc_array(TAKEN_AT_FIRST, sizeof(struct batch *));
+    t->capacity = TAKEN_AT_FIRST;
+    return kp__split_init(io) && t->batches != NULL;
 }
 
 kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,

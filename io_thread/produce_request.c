@@ -24,11 +24,8 @@ static enum queue_answer prepare(struct io_thread *io,
 
     if (answer != QUEUE_OK)
         return answer;
-    if (v->head_place == PLACE_OPEN) {
-        answer = kp__queue_seal(sp->queue, true, false);
-        if (answer == QUEUE_BUSY)
-            return answer;
-    }
+    if (v->head_place == PLACE_OPEN)
+        (void)kp__queue_seal(sp->queue, true, false);
     if (v->head_place != PLACE_READY &&
         kp__queue_claim(sp->queue, true, &b) == QUEUE_OK)
         kp__compress_and_finish(&io->p->accumulator, b,
@@ -36,21 +33,23 @@ static enum queue_answer prepare(struct io_thread *io,
     return kp__queue_look(sp->queue, true, v);
 }
 
+/* -- What is taken for one request -- */
+
 /* Never false at first: a request always takes something. */
-static bool room_for_one_more(struct io_thread *io, size_t count)
+static bool room_for_one_more(struct taken *t)
 {
-    size_t capacity = io->taken_capacity * 2;
+    size_t capacity = t->capacity * 2;
     struct batch **grown;
 
-    if (count < io->taken_capacity)
+    if (t->count < t->capacity)
         return true;
-    if (count >= PRODUCE_TAKEN_MAX)
+    if (t->count >= PRODUCE_TAKEN_MAX)
         return false;
-    grown = kp__realloc(io->taken, capacity * sizeof(*grown));
+    grown = kp__realloc(t->batches, capacity * sizeof(*grown));
     if (grown == NULL)
         return false;
-    io->taken = grown;
-    io->taken_capacity = capacity;
+    t->batches = grown;
+    t->capacity = capacity;
     return true;
 }
 
@@ -116,53 +115,73 @@ static void refuse(struct io_thread *io, struct sender_partition *sp,
     kp__release(io, b);
 }
 
-/* Take batches off the node's ready list into io->taken, while they fit;
- * returns how many. */
-static size_t take_ready(struct io_thread *io, struct sender_node *sn)
+/* The head of sp goes into the request, if it can go.  False: it can, and there
+ * is no room left for it. */
+static bool take_head(struct io_thread *io, struct sender_node *sn,
+                      struct sender_partition *sp)
 {
-    size_t count = 0, size = 0;
-    struct list todo;
+    struct taken *t = &io->taken;
+    struct queue_view v;
+    struct batch *b;
+    size_t size;
+
+    if (prepare(io, sp, &v) != QUEUE_OK || v.head_place != PLACE_READY ||
+        !kp__identity_allows(io, sp, v.stamped))
+        return true;
+    size = RECORD_BATCH_HEADER_SIZE + v.head_wire_size;
+    if (t->count > 0 && t->size + size > io->settings->max_request_size)
+        return false;
+    if (kp__queue_take(sp->queue, true, &b) != QUEUE_OK)
+        return true;
+    if (is_too_new(sn, b)) {
+        refuse(io, sp, b);
+        return true;
+    }
+    took(io, sp, b);
+    t->batches[t->count++] = b;
+    t->size += size;
+    return true;
+}
+
+/* Those that found no room stay at the front, in order: so the size cap rotates.
+ * kp__plan has taken the node off its list when that was empty, as it was. */
+static void stay_ready(struct io_thread *io, struct sender_node *sn,
+                       struct list *rest)
+{
     struct list_node *n;
 
-    kp__list_init(&todo);
-    kp__list_splice_back(&todo, &sn->ready);
-    while ((n = kp__list_first(&todo)) != NULL &&
-           room_for_one_more(io, count)) {
-        struct sender_partition *sp =
-            KP_CONTAINER(n, struct sender_partition, link);
-        struct queue_view v;
-
-        if (prepare(io, sp, &v) == QUEUE_OK &&
-            v.head_place == PLACE_READY &&
-            kp__identity_allows(io, sp, v.stamped)) {
-            size_t more = RECORD_BATCH_HEADER_SIZE + v.head_wire_size;
-
-            if (count > 0 && size + more > io->settings->max_request_size)
-                break;
-            if (kp__queue_take(sp->queue, true, &io->taken[count]) !=
-                QUEUE_OK) {
-                /* a sender has the lock: later */
-            } else if (is_too_new(sn, io->taken[count])) {
-                refuse(io, sp, io->taken[count]);
-            } else {
-                took(io, sp, io->taken[count]);
-                count++;
-                size += more;
-            }
-        }
-        kp__list_remove(&sp->link);
-        kp__plan(io, sp);
-    }
-    /* The rest stays at the front, in order: so the size cap rotates. */
-    while ((n = kp__list_last(&todo)) != NULL) {
+    while ((n = kp__list_last(rest)) != NULL) {
         kp__list_remove(n);
         kp__list_push_front(&sn->ready, n);
     }
-    /* kp__plan takes a node off when its list is empty, as ours was. */
     if (!kp__list_empty(&sn->ready) && !kp__node_linked(&sn->link))
         kp__list_push_back(&io->nodes_with_data, &sn->link);
-    return count;
 }
+
+/* One head of each partition on the node's ready list into io->taken, while
+ * they fit.  Each that was looked at is planned anew. */
+static void take_ready(struct io_thread *io, struct sender_node *sn)
+{
+    struct list todo;
+    struct list_node *n;
+
+    io->taken.count = io->taken.size = 0;
+    kp__list_init(&todo);
+    kp__list_splice_back(&todo, &sn->ready);
+    while ((n = kp__list_first(&todo)) != NULL &&
+           room_for_one_more(&io->taken)) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, link);
+
+        if (!take_head(io, sn, sp))
+            break;
+        kp__list_remove(&sp->link);
+        kp__plan(io, sp);
+    }
+    stay_ready(io, sn, &todo);
+}
+
+/* -- The request -- */
 
 static int by_topic(const void *a, const void *b)
 {
@@ -226,15 +245,13 @@ static bool lay_out(struct io_thread *io, struct produce_call *call,
 }
 
 /* Produce 13 needs every topic's id; without one the names of 12 will do. */
-static int16_t choose_version(struct io_thread *io, struct sender_node *sn,
-                              size_t count)
+static int16_t choose_version(const struct taken *t, struct sender_node *sn)
 {
     static const struct uuid zero;
     int16_t version = kp__node_version(sn->node, API_PRODUCE, INT16_MAX);
 
-    for (size_t i = 0; version > PRODUCE_NAMES_MAX && i < count; i++) {
-        struct uuid id =
-            kp__metadata_topic_id(io->taken[i]->queue->topic);
+    for (size_t i = 0; version > PRODUCE_NAMES_MAX && i < t->count; i++) {
+        struct uuid id = kp__metadata_topic_id(t->batches[i]->queue->topic);
 
         if (memcmp(&id, &zero, sizeof(id)) == 0)
             version = kp__node_version(sn->node, API_PRODUCE,
@@ -244,10 +261,10 @@ static int16_t choose_version(struct io_thread *io, struct sender_node *sn,
 }
 
 static struct produce_call *make_call(struct io_thread *io,
-                                      struct sender_node *sn, size_t count,
-                                      int16_t version)
+                                      struct sender_node *sn, int16_t version)
 {
     const struct api *api = kp__api(API_PRODUCE);
+    size_t count = io->taken.count;
     struct produce_call *call =
         kp__zalloc(sizeof(*call) + count * sizeof(call->batches[0]));
     struct produce_request q;
@@ -257,7 +274,8 @@ static struct produce_call *make_call(struct io_thread *io,
     call->io = io;
     call->node = sn;
     call->count = count;
-    memcpy(call->batches, io->taken, count * sizeof(call->batches[0]));
+    memcpy(call->batches, io->taken.batches,
+           count * sizeof(call->batches[0]));
     call->request = kp__request_create(api, version);
     kp__schema_defaults(api->request, &q);
     q.transactional_id.data = NULL;
@@ -281,10 +299,10 @@ no_memory:
 
 /* No memory for the request, or no version for it: put everything back as it
  * was; nothing of it was sent. */
-static void put_all_back(struct io_thread *io, size_t count)
+static void put_all_back(struct io_thread *io)
 {
-    for (size_t i = count; i-- > 0;) {
-        struct batch *b = io->taken[i];
+    for (size_t i = io->taken.count; i-- > 0;) {
+        struct batch *b = io->taken.batches[i];
         struct sender_partition *sp = b->queue->sender;
         struct ledger_entry *e = kp__ledger_find(&sp->ledger, b);
 
@@ -320,25 +338,27 @@ static void send_call(struct io_thread *io, struct produce_call *call)
     kp__client_send(io->client, call->node->node, r, io->now_ns);
 }
 
+/* One request.  False: there was nothing to send, or no memory for it. */
 static bool send_to(struct io_thread *io, struct sender_node *sn)
 {
-    size_t count = take_ready(io, sn);
+    struct taken *t = &io->taken;
     struct produce_call *call = NULL;
     int16_t version;
 
+    take_ready(io, sn);
     if (kp__list_empty(&sn->ready) && kp__node_linked(&sn->link))
         kp__list_remove(&sn->link);
-    if (count == 0)
+    if (t->count == 0)
         return false;
     if (kp__node_linked(&sn->link))
         sn->ready_since_ns = io->now_ns;
-    qsort(io->taken, count, sizeof(io->taken[0]), by_topic);
-    version = choose_version(io, sn, count);
+    qsort(t->batches, t->count, sizeof(t->batches[0]), by_topic);
+    version = choose_version(t, sn);
     if (version >= 0)
-        call = make_call(io, sn, count, version);
+        call = make_call(io, sn, version);
     kp__arena_reset(&io->scratch);
     if (call == NULL) {
-        put_all_back(io, count);
+        put_all_back(io);
         return false;
     }
     send_call(io, call);

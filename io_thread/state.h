@@ -72,6 +72,13 @@ struct sender_partition {
     struct ledger ledger; /* idempotence: identities and what became of them */
 };
 
+/* Batches that are taken for the request at hand.  See produce_request.c. */
+struct taken {
+    struct batch **batches;
+    size_t count, capacity;
+    size_t size; /* of them all, with their headers */
+};
+
 /* The batch that is cut in pieces: one at a time.  See split.c. */
 struct split {
     uint8_t *raw;        /* its records, of which children are ranges */
@@ -110,8 +117,7 @@ struct io_thread {
 
     /* building produce requests */
     struct arena scratch;
-    struct batch **taken;
-    size_t taken_capacity;
+    struct taken taken;
     struct arena answers; /* decoded responses */
 
     /* producer id */
