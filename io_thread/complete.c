@@ -78,13 +78,8 @@ void kp__complete(struct io_thread *io, struct sender_partition *sp,
     e = io->settings->idempotence && b->base_sequence >= 0
             ? kp__ledger_find(&sp->ledger, b)
             : NULL;
-    if (e != NULL) {
-        /* The numbers stay until they are resolved, unless they are. */
-        e->batch = NULL;
-        e->certainty = b->certainty;
-        if (e->certainty == CERTAIN_YES)
-            kp__ledger_remove(&sp->ledger, e);
-    }
+    if (e != NULL)
+        kp__ledger_gone(&sp->ledger, e, b->certainty);
     if (b->split.origin != NULL) {
         if (kp__split_complete(b, &o, text))
             queue_report(io, sp, b->split.origin);

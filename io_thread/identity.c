@@ -161,6 +161,16 @@ static void unstamp(void *arg, struct batch *b)
     b->base_sequence = -1;
 }
 
+/* The partition's own id will not do any more: the producer's, if that is
+ * another one by now; else another is asked for. */
+static void renew_id(struct io_thread *io, struct ledger *l)
+{
+    if (io->producer_id != l->producer_id && io->producer_id >= 0)
+        kp__ledger_adopt(l, io->producer_id, io->producer_epoch);
+    else
+        io->id_wanted = true;
+}
+
 static void bump(struct io_thread *io, struct sender_partition *sp)
 {
     struct ledger *l = &sp->ledger;
@@ -169,11 +179,8 @@ static void bump(struct io_thread *io, struct sender_partition *sp)
      * queue; in a new epoch they get new numbers, in order, from 0. */
     kp__queue_visit(sp->queue, false, unstamp, NULL);
     if (!kp__ledger_bump(l)) {
-        if (io->producer_id != l->producer_id && io->producer_id >= 0) {
-            kp__ledger_adopt(l, io->producer_id, io->producer_epoch);
-            return;
-        }
-        io->id_wanted = true;
+        renew_id(io, l);
+        return;
     }
     kp__log(io->p->log, KP_LOG_INFO, "idempotence",
             "%s [%d] goes on under producer epoch %d",
@@ -189,15 +196,10 @@ void kp__identity_settle(struct io_thread *io, struct sender_partition *sp)
     kp__ledger_settle(l);
     if (!kp__ledger_can_bump(l))
         return;
-    if (l->new_id && l->count == 0) {
-        /* Waiting for the new id already, or it is here. */
-        if (io->producer_id != l->producer_id && io->producer_id >= 0)
-            kp__ledger_adopt(l, io->producer_id, io->producer_epoch);
-        else
-            io->id_wanted = true;
-        return;
-    }
-    bump(io, sp);
+    if (l->new_id && l->count == 0)
+        renew_id(io, l); /* it has been waiting for that alone, or does now */
+    else
+        bump(io, sp);
 }
 
 uint32_t kp__identity_limit(const struct io_thread *io,
@@ -241,7 +243,7 @@ static void give_numbers(struct sender_partition *sp, struct batch *b)
     e = kp__ledger_find(l, b);
     KP_CHECK(e != NULL);
     if (e != NULL)
-        e->on_wire = true;
+        kp__ledger_sent(e);
 }
 
 void kp__stamp(struct io_thread *io, struct sender_partition *sp,

@@ -92,6 +92,40 @@ void kp__ledger_remove(struct ledger *l, struct ledger_entry *e)
     memmove(e, e + 1, (l->count - at) * sizeof(*e));
 }
 
+/* -- What becomes of an entry -- */
+
+void kp__ledger_sent(struct ledger_entry *e)
+{
+    e->on_wire = true;
+}
+
+void kp__ledger_unsent(struct ledger_entry *e)
+{
+    e->on_wire = false;
+}
+
+static void remove_if_resolved(struct ledger *l, struct ledger_entry *e)
+{
+    if (e->batch == NULL && e->certainty == CERTAIN_YES)
+        kp__ledger_remove(l, e);
+}
+
+void kp__ledger_answered(struct ledger *l, struct ledger_entry *e,
+                         enum certainty certainty)
+{
+    e->on_wire = false;
+    e->certainty = certainty;
+    remove_if_resolved(l, e);
+}
+
+void kp__ledger_gone(struct ledger *l, struct ledger_entry *e,
+                     enum certainty certainty)
+{
+    e->batch = NULL;
+    e->certainty = certainty;
+    remove_if_resolved(l, e);
+}
+
 bool kp__ledger_is_head(const struct ledger *l, const struct ledger_entry *e)
 {
     for (const struct ledger_entry *x = l->entries; x < e; x++)
@@ -121,9 +155,26 @@ bool kp__ledger_split(struct ledger *l, struct ledger_entry *e,
     return true;
 }
 
+/* -- What becomes of an epoch -- */
+
+void kp__ledger_prove(struct ledger *l)
+{
+    l->proven = true;
+}
+
 void kp__ledger_unproven(struct ledger *l)
 {
     l->proven = false;
+}
+
+void kp__ledger_want_bump(struct ledger *l)
+{
+    l->bump = true;
+}
+
+void kp__ledger_want_id(struct ledger *l)
+{
+    l->new_id = true;
 }
 
 void kp__ledger_settle(struct ledger *l)

@@ -8,7 +8,34 @@
  * queues, no wires.  Java: TxnPartitionMap, TransactionManager's sequence half;
  * differs from it on purpose, see docs/decisions/.
  *
- * A sequence number of a (producer id, epoch) names one record, for ever. */
+ * A sequence number of a (producer id, epoch) names one record, for ever.
+ *
+ * An entry, from its stamp on:
+ *
+ *        stamp              answered: again          kp__ledger_sent
+ *   ---> on a wire, batch ------------------> queued, batch ---.
+ *          |      ^                             |              |
+ *          |      '-----------------------------|--------------'
+ *     gone |                               gone |
+ *          v                answered            v
+ *        on a wire ----------------------> off the wire    (unresolved)
+ *
+ * It is removed when its batch is gone and certain to be stored, or with all
+ * others by a bump.
+ *
+ * An epoch:
+ *
+ *   NO ID ---adopt---> UNPROVEN ---an ack---> PROVEN
+ *     ^                 ^   ^                    |
+ *     |                 |   '--error, new leader-'
+ *     |                 |
+ *     |          kp__ledger_bump <--can_bump-- DRAINING (bump): nothing new is
+ *     |                 |                      stamped until the wire is empty
+ *     '----no more------'                      and nothing before a gap may be
+ *       epochs, new_id                         in the log
+ *
+ * UNPROVEN: one batch at a time, so that nothing arrives before what it
+ * follows; PROVEN: up to the limit. */
 #ifndef KP_IO_LEDGER_H
 #define KP_IO_LEDGER_H
 
@@ -64,8 +91,32 @@ bool kp__ledger_split(struct ledger *l, struct ledger_entry *e,
                       struct batch *left, int32_t left_count,
                       struct batch *right);
 
+/* The batch of e was given to a connection again; or was not, after all. */
+void kp__ledger_sent(struct ledger_entry *e);
+void kp__ledger_unsent(struct ledger_entry *e);
+/* There is an answer, or none will come; so certain is it now that the batch is
+ * stored.  e may be removed by it. */
+void kp__ledger_answered(struct ledger *l, struct ledger_entry *e,
+                         enum certainty certainty);
+/* The batch of e has its outcome: only the numbers are left, unless they are
+ * resolved.  e may be removed by it. */
+void kp__ledger_gone(struct ledger *l, struct ledger_entry *e,
+                     enum certainty certainty);
+
+/* Of the id and epoch that are in use. */
+static inline bool kp__ledger_is_current(const struct ledger *l,
+                                         int64_t producer_id, int16_t epoch)
+{
+    return producer_id == l->producer_id && epoch == l->epoch;
+}
+/* The leader has acknowledged a batch of this id and epoch. */
+void kp__ledger_prove(struct ledger *l);
 /* An error or a new leader: pipelining starts again from one. */
 void kp__ledger_unproven(struct ledger *l);
+/* Nothing new goes on under this epoch. */
+void kp__ledger_want_bump(struct ledger *l);
+/* The next bump, whenever it is wanted, is to another producer id. */
+void kp__ledger_want_id(struct ledger *l);
 /* Settle what can be settled by thought alone: entries without a batch and off
  * the wire, when nothing behind them has a batch, call for a bump. */
 void kp__ledger_settle(struct ledger *l);

@@ -310,7 +310,7 @@ static void put_all_back(struct io_thread *io)
         b->attempts--;
         kp__split_off_wire(b);
         if (e != NULL)
-            e->on_wire = false;
+            kp__ledger_unsent(e);
         sp->held = true;
         sp->backoff_until_ns =
             kp__ns_add(io->now_ns, io->settings->retry_backoff_ns);

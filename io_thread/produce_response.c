@@ -170,9 +170,8 @@ static void succeed(struct io_thread *io, struct sender_partition *sp,
     kp__queue_taken(sp->queue, b->raw_size);
     /* A leader that was proves nothing of the one that is. */
     if (io->settings->idempotence && b->leader_term == sp->leader_term &&
-        b->producer_id == sp->ledger.producer_id &&
-        b->producer_epoch == sp->ledger.epoch)
-        sp->ledger.proven = true;
+        kp__ledger_is_current(&sp->ledger, b->producer_id, b->producer_epoch))
+        kp__ledger_prove(&sp->ledger);
     kp__complete(io, sp, b, KP_OK, KP_OK, v->base_offset, v->append_time_ms,
                  NULL);
     kp__release(io, b);
@@ -219,8 +218,8 @@ static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
                 "%s [%d]: a batch sent once was called a duplicate: another "
                 "producer may be using our producer id",
                 sp->queue->topic->name->text, (int)sp->queue->partition);
-        l->bump = true;
-        l->new_id = true;
+        kp__ledger_want_bump(l);
+        kp__ledger_want_id(l);
         fail(io, sp, b, v);
         return true;
     case KP_UNKNOWN_PRODUCER_ID:
@@ -230,13 +229,13 @@ static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
     case KP_OUT_OF_ORDER_SEQUENCE_NUMBER:
         if (e != NULL && kp__ledger_is_head(l, e) &&
             b->certainty == CERTAIN_NO)
-            l->bump = true;
+            kp__ledger_want_bump(l);
         break;
     case KP_INVALID_PRODUCER_EPOCH:
     case KP_INVALID_PRODUCER_ID_MAPPING:
         if (b->certainty == CERTAIN_NO)
-            l->bump = true;
-        l->new_id = true;
+            kp__ledger_want_bump(l);
+        kp__ledger_want_id(l);
         break;
     default:
         return false;
@@ -280,21 +279,20 @@ static void judge_error(struct io_thread *io, struct sender_partition *sp,
 static void judge_late(struct io_thread *io, struct sender_partition *sp,
                        struct batch *b, const struct verdict *v)
 {
+    struct ledger *l = &sp->ledger;
+    bool first = b->attempts == 1;
     struct ledger_entry *e =
-        io->settings->idempotence && b->producer_id == sp->ledger.producer_id &&
-                b->producer_epoch == sp->ledger.epoch
-            ? kp__ledger_find_first(&sp->ledger, b->base_sequence)
+        io->settings->idempotence &&
+                kp__ledger_is_current(l, b->producer_id, b->producer_epoch)
+            ? kp__ledger_find_first(l, b->base_sequence)
             : NULL;
 
     if (e != NULL) {
-        e->on_wire = false;
-        e->certainty =
-            kp__certainty(v->err, io->settings->acks, v->sent,
-                          b->attempts == 1, b->attempts == 1
-                                                ? CERTAIN_NO
-                                                : e->certainty);
-        if (e->certainty == CERTAIN_YES)
-            kp__ledger_remove(&sp->ledger, e);
+        enum certainty so_far = first ? CERTAIN_NO : e->certainty;
+
+        kp__ledger_answered(l, e,
+                            kp__certainty(v->err, io->settings->acks, v->sent,
+                                          first, so_far));
     }
     kp__release(io, b);
 }
@@ -321,10 +319,8 @@ static void judge(struct io_thread *io, struct batch *b,
     }
     b->certainty = kp__certainty(v->err, io->settings->acks, v->sent,
                                  b->attempts == 1, b->certainty);
-    if (e != NULL) {
-        e->on_wire = false;
-        e->certainty = b->certainty;
-    }
+    if (e != NULL)
+        kp__ledger_answered(&sp->ledger, e, b->certainty);
     if (v->err == KP_OK) {
         watch_offset(io, sp, b, v->base_offset, fresh);
         succeed(io, sp, b, v);

@@ -92,8 +92,7 @@ void kp__report_all(struct io_thread *io);
 /* -- identity.c: producer id, stamping, bumps -- */
 void kp__id_run(struct io_thread *io);
 int64_t kp__id_next_timer(const struct io_thread *io);
-/* Give the ledger a chance to settle and bump; true if the partition may go on.
- * */
+/* Give the ledger a chance to settle, to bump, and to get another id. */
 void kp__identity_settle(struct io_thread *io, struct sender_partition *sp);
 /* How many batches of this partition may be on the wire. */
 uint32_t kp__identity_limit(const struct io_thread *io,

@@ -160,8 +160,7 @@ static void keep_numbers(struct sender_partition *sp, const struct batch *b,
                          right))
         return;
     /* No room for so many pieces: a new epoch numbers them all afresh. */
-    e->batch = NULL;
-    e->certainty = CERTAIN_NO;
+    kp__ledger_gone(&sp->ledger, e, CERTAIN_NO);
     left->base_sequence = -1;
     right->base_sequence = -1;
 }
