@@ -41,14 +41,20 @@ enum connection_state {
 
 #define SYSTEM_TEXT_SIZE 128 /* for the words of an errno value */
 
-/* Why a connection is to end when nothing runs on it any more; a callback may
- * ask for it in the middle of reading, so it is done in kp__client_timers. */
-enum doom {
-    DOOM_NONE,
-    DOOM_LEAVE,  /* not in the newest metadata: close when nothing is on it */
-    DOOM_MOVED,  /* the node has another address now: close */
-    DOOM_BROKEN, /* a write failed: read what is there, then close */
-};
+/* Why a connection is to end.  A callback may find that out in the middle of
+ * reading, so the end itself comes in kp__client_timers:
+ *
+ *   found out                       doom     what is done then
+ *   not in the newest metadata      LEAVE    closed as soon as no request is on
+ *                                            it, unless it is named again
+ *   has another address now         MOVED    closed
+ *   no more can be written to it    BROKEN   what the peer has said is read, then
+ *                                            it is lost
+ *
+ * A doom gives way to a later one of this list only.  BROKEN goes with the
+ * socket, the others with the whole attempt, whatever ends them.  Meanwhile
+ * nothing new is sent. */
+enum doom { DOOM_NONE, DOOM_LEAVE, DOOM_MOVED, DOOM_BROKEN };
 
 struct version_range {
     int16_t min, max; /* what both speak; max < 0: nothing */
@@ -195,6 +201,10 @@ void kp__connection_failed(struct node *n);
 /* End it without anybody's fault: idle, moved, no longer listed, destroyed. */
 void kp__connection_close(struct node *n);
 void kp__connection_doom(struct node *n, enum doom doom);
+/* Nothing more can be written to it, and this is why. */
+void kp__connection_broken(struct node *n, int sys_errno);
+/* A request has ended: one that is to leave may go, if it was the last. */
+void kp__connection_may_leave(struct node *n);
 void kp__connection_serve_doomed(struct network_client *c, uint32_t *answers);
 /* Set the node's timer to what comes first. */
 void kp__connection_arm(struct node *n);

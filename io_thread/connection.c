@@ -321,7 +321,7 @@ void kp__connection_close(struct node *n)
     kp__connection_arm(n);
 }
 
-/* -- ends that are put off until no callback runs -- */
+/* -- ends that are put off until no callback runs: see enum doom -- */
 
 void kp__connection_doom(struct node *n, enum doom doom)
 {
@@ -331,35 +331,65 @@ void kp__connection_doom(struct node *n, enum doom doom)
         kp__list_push_back(&n->client->doomed, &n->doom_link);
 }
 
-static void serve_doomed(struct node *n, uint32_t *answers)
+void kp__connection_broken(struct node *n, int sys_errno)
+{
+    n->write_errno = sys_errno;
+    kp__connection_doom(n, DOOM_BROKEN);
+}
+
+void kp__connection_may_leave(struct node *n)
+{
+    if (n->doom == DOOM_LEAVE && n->request_count == 0)
+        kp__connection_doom(n, DOOM_LEAVE);
+}
+
+static void serve_leave(struct node *n)
+{
+    if (n->listed)
+        n->doom = DOOM_NONE; /* it is back */
+    else if (n->state != CONNECTION_READY || n->request_count == 0)
+        kp__connection_close(n);
+    /* else: kp__connection_may_leave, when its last request has ended */
+}
+
+static void serve_moved(struct node *n)
 {
     struct network_client *c = n->client;
     bool had_requests = n->request_count > 0;
+
+    kp__connection_close(n);
+    if (had_requests)
+        c->events.node_down(c->events.arg, n, KP_EDISCONNECT);
+}
+
+static void serve_broken(struct node *n, uint32_t *answers)
+{
     uint32_t generation = n->generation;
     char why[SYSTEM_TEXT_SIZE];
 
+    /* The answers that came before the end count. */
+    kp__stream_read(n, answers);
+    if (n->generation != generation)
+        return; /* and one of them was the end */
+    kp__system_error_text(n->write_errno, why, sizeof why);
+    kp__node_fail_text(n, KP_EDISCONNECT, "%.100s: cannot send: %s", n->name,
+                       why);
+    kp__connection_lost(n, REQUEST_DISCONNECTED);
+}
+
+static void serve_doomed(struct node *n, uint32_t *answers)
+{
     switch (n->doom) {
     case DOOM_NONE:
         break;
     case DOOM_LEAVE:
-        if (n->listed)
-            n->doom = DOOM_NONE; /* it is back */
-        else if (n->state != CONNECTION_READY || !had_requests)
-            kp__connection_close(n);
-        break; /* else: linked again when its last request has ended */
-    case DOOM_MOVED:
-        kp__connection_close(n);
-        if (had_requests)
-            c->events.node_down(c->events.arg, n, KP_EDISCONNECT);
+        serve_leave(n);
         break;
-    case DOOM_BROKEN: /* the answers that came before the end count */
-        kp__stream_read(n, answers);
-        if (n->generation != generation)
-            break;
-        kp__system_error_text(n->write_errno, why, sizeof why);
-        kp__node_fail_text(n, KP_EDISCONNECT, "%.100s: cannot send: %s",
-                           n->name, why);
-        kp__connection_lost(n, REQUEST_DISCONNECTED);
+    case DOOM_MOVED:
+        serve_moved(n);
+        break;
+    case DOOM_BROKEN:
+        serve_broken(n, answers);
         break;
     }
 }

@@ -65,10 +65,8 @@ static bool ask(struct node *n, int16_t version)
 /* No memory: the attempt ends when the (empty) socket is next looked at. */
 static void begin(struct node *n, int16_t version)
 {
-    if (ask(n, version))
-        return;
-    n->write_errno = ENOMEM;
-    kp__connection_doom(n, DOOM_BROKEN);
+    if (!ask(n, version))
+        kp__connection_broken(n, ENOMEM);
 }
 
 void kp__handshake_begin(struct node *n)

@@ -35,13 +35,6 @@ void kp__requests_add(struct node *n, struct request *r)
     kp__stream_wake(n);
 }
 
-/* A connection that is to be left when nothing runs on it. */
-static void check_leave(struct node *n)
-{
-    if (n->doom == DOOM_LEAVE && n->request_count == 0)
-        kp__connection_doom(n, DOOM_LEAVE);
-}
-
 void kp__requests_sent(struct node *n, struct request *r)
 {
     struct network_client *c = n->client;
@@ -58,7 +51,7 @@ void kp__requests_sent(struct node *n, struct request *r)
     }
     count(n, -1);
     finish(r, REQUEST_SENT, NULL, KP_OK);
-    check_leave(n);
+    kp__connection_may_leave(n);
 }
 
 static bool not_ours(struct node *n, const char *what)
@@ -110,7 +103,7 @@ bool kp__requests_answer(struct node *n, const uint8_t *data, size_t size)
             n->name, api_name, body.what != NULL ? body.what : "malformed");
         return false;
     }
-    check_leave(n);
+    kp__connection_may_leave(n);
     tell_room(n);
     return true;
 }

@@ -18,12 +18,10 @@ void kp__stream_watch(struct node *n, uint32_t want)
         return;
     sys_errno = c->env.poller->change(c->poller, n->transport, c->env.transport,
                                       want, n);
-    if (sys_errno == 0) {
+    if (sys_errno == 0)
         n->watched = want;
-        return;
-    }
-    n->write_errno = sys_errno;
-    kp__connection_doom(n, DOOM_BROKEN);
+    else
+        kp__connection_broken(n, sys_errno);
 }
 
 void kp__stream_wake(struct node *n)
@@ -314,8 +312,7 @@ bool kp__stream_write(struct node *n)
         }
         if (result != IO_DONE) {
             n->write_blocked = true; /* no more; what came in is read first */
-            n->write_errno = sys_errno;
-            kp__connection_doom(n, DOOM_BROKEN);
+            kp__connection_broken(n, sys_errno);
             return any;
         }
         any = any || written > 0;
