@@ -99,11 +99,11 @@ static bool has_no_memory(const struct send *s)
            kp__topics_wait_state(s->p->topics, s->wait, &since_ns) == KP_ENOMEM;
 }
 
-static kp_err wait_for_topic(struct send *s)
+/* Everything that must stand before the question may be asked, and the
+ * question. */
+static kp_err register_and_ask(struct send *s, int64_t now_ns)
 {
-    int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
-    kp_err err = taking(s->p), answer;
-    uint32_t seen;
+    kp_err err = taking(s->p);
 
     if (err == KP_OK && has_no_memory(s))
         err = KP_ENOMEM;
@@ -111,6 +111,20 @@ static kp_err wait_for_topic(struct send *s)
         err = want_retry(s);
     if (err == KP_OK)
         err = ask_for_topic(s, now_ns);
+    return err;
+}
+
+/* The topic is not known.  Ask; read the version that each answer raises; look
+ * at the answer and for the topic; wait for another version.  In this order no
+ * news is missed: what comes before the version is read is seen by the look,
+ * what comes after it ends the wait. */
+static kp_err wait_for_topic(struct send *s)
+{
+    int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
+    kp_err err = register_and_ask(s, now_ns), answer;
+    bool waited_enough;
+    uint32_t seen;
+
     if (err != KP_OK)
         return err;
     /* seq_cst: read before the state, so that an answer in between changes it
@@ -119,13 +133,15 @@ static kp_err wait_for_topic(struct send *s)
     answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
     if (is_final(answer) || answer == KP_ENOMEM)
         return answer;
-    if (kp__topics_find(s->p->topics, s->name, name_size(s)) != NULL)
+    if (kp__topics_find(s->p->topics, s->name, name_size(s)) != NULL) {
         s->ticket = (struct ticket){0};
-    else if (!s->may_wait || (answer != KP_OK &&
-                              now_ns - since_ns >= s->p->settings.max_block_ns))
-        return KP_EMETADATA; /* it has been waited for long enough */
-    else
-        s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns, 0};
+        return KP_PENDING; /* at once */
+    }
+    waited_enough = answer != KP_OK &&
+                    now_ns - since_ns >= s->p->settings.max_block_ns;
+    if (!s->may_wait || waited_enough)
+        return KP_EMETADATA;
+    s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns, 0};
     return KP_PENDING;
 }
 
@@ -152,7 +168,8 @@ kp_err kp__topic_try(struct send *s, struct topic **out)
     return find_topic(s, out);
 }
 
-/* An explicit partition that the topic does not have (yet). */
+/* An explicit partition that the topic does not have (yet): as with a topic,
+ * with the version of what is published of it. */
 static kp_err wait_for_partition(struct send *s, struct topic *t)
 {
     kp_err err = taking(s->p);

@@ -2,6 +2,17 @@
 /* topic_waits.c - names that are asked for and not confirmed.  Application
  * threads ask, the I/O thread answers; one lock, on the slow path only.
  *
+ *   none --want--> ASKED (the caller posts the op) --confirm--> none: a topic
+ *                    |    ^                           '-expire-> none: nobody
+ *       not_posted,  |    | want: err is                    waits or has asked
+ *       answer ENOMEM|    | KP_OK again                     for long
+ *                    v    |
+ *                  UNPOSTED: the I/O thread may not know of it
+ *
+ * In ASKED `err` is the last answer, KP_OK if there was none: whoever wants the
+ * name then need not post.  What is news to those who wait raises the entry's
+ * version, on which they sleep.
+ *
  * Invariant: an entry is in the map until its name is confirmed or forgotten,
  * and the map holds one of its references; waiters hold the others, so that the
  * word they sleep on stays. */
