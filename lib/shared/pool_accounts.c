@@ -3,6 +3,15 @@
  * threads and the I/O thread, under the pool's lock but for what says
  * otherwise.
  *
+ *   |------------------------ total: buffer.memory -------------------------|
+ *   |-- used: granted --|-- idle: free, and resident --|-- not resident ----|
+ *   |-------------- limit: of what is used --------------|-- kept aside ----|
+ *
+ * A need has a cost (blocks, small chunks, a mapping); a grant charges it to
+ * used and to its queue, and gives idle memory back to the system (dooms it)
+ * where it needs its room; giving back discharges, chunk by chunk, what each
+ * was charged with.
+ *
  * Invariants: used is the sum of what was granted and not given back, and with
  * a split's overdraft it alone may pass the limit; used and what is idle
  * together never pass the total, but for the rest of one cut block; a queue's
