@@ -218,15 +218,22 @@ void kp__plan_drain(struct io_thread *io)
     }
 }
 
+/* Plan those that were taken off their list. */
+static void plan_each(struct io_thread *io, struct list *todo)
+{
+    struct list_node *n;
+
+    while ((n = kp__list_pop_front(todo)) != NULL)
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, link));
+}
+
 void kp__plan_all(struct io_thread *io, enum standing standing)
 {
     struct list todo;
-    struct list_node *n;
 
     kp__list_init(&todo);
     kp__list_splice_back(&todo, &io->standing[standing]);
-    while ((n = kp__list_pop_front(&todo)) != NULL)
-        kp__plan(io, KP_CONTAINER(n, struct sender_partition, link));
+    plan_each(io, &todo);
 }
 
 void kp__plan_timers(struct io_thread *io)
@@ -240,22 +247,20 @@ void kp__plan_timers(struct io_thread *io)
 
 void kp__plan_split(struct io_thread *io)
 {
-    struct list todo;
-    struct list_node *n;
+    struct list *waiting = &io->standing[STANDS_BACKING_OFF];
 
     if (!io->split.freed)
         return;
     io->split.freed = false;
-    kp__list_init(&todo);
-    kp__list_splice_back(&todo, &io->standing[STANDS_BACKING_OFF]);
-    while ((n = kp__list_pop_front(&todo)) != NULL) {
+    for (struct list_node *n = kp__list_first(waiting); n != NULL;
+         n = kp__list_next(waiting, n)) {
         struct sender_partition *sp =
             KP_CONTAINER(n, struct sender_partition, link);
 
         if (sp->held)
             sp->backoff_until_ns = 0;
-        kp__plan(io, sp);
     }
+    kp__plan_all(io, STANDS_BACKING_OFF);
 }
 
 void kp__plan_pressure(struct io_thread *io)
@@ -275,8 +280,7 @@ void kp__plan_pressure(struct io_thread *io)
         kp__list_push_back(&todo, n);
         freed += CHUNK_SMALL_SIZE;
     }
-    while ((n = kp__list_pop_front(&todo)) != NULL)
-        kp__plan(io, KP_CONTAINER(n, struct sender_partition, link));
+    plan_each(io, &todo);
 }
 
 void kp__plan_busy(struct io_thread *io)
