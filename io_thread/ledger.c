@@ -179,25 +179,18 @@ void kp__ledger_want_id(struct ledger *l)
 
 void kp__ledger_settle(struct ledger *l)
 {
-    bool gone = false;
-
     for (uint32_t i = 0; i < l->count; i++) {
         const struct ledger_entry *e = &l->entries[i];
 
         /* While something is on a wire an answer may yet come; a batch behind
          * the gap may yet be acknowledged, which proves the gap stored. */
-        if (e->on_wire)
+        if (e->on_wire || e->batch != NULL)
             return;
-        if (e->batch == NULL) {
-            gone = true;
-            /* Its numbers will never be stored: nothing behind it can be. */
-            if (e->certainty == CERTAIN_NO)
-                l->bump = true;
-        } else if (!l->bump) {
-            return;
-        }
+        /* Its numbers will never be stored: nothing behind it can be. */
+        if (e->certainty == CERTAIN_NO)
+            break;
     }
-    if (gone)
+    if (l->count > 0)
         l->bump = true;
 }
 
