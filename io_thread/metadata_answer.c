@@ -143,7 +143,37 @@ static void log_topic(struct metadata *m, const char *name, size_t size,
                     kp__error_info(err)->name);
 }
 
+/* No Kafka cluster has as many as a producer takes: what says so is something
+ * else, or broken. */
+static void log_too_many(struct metadata *m, const char *name, size_t size,
+                         size_t count, int32_t room)
+{
+    char shown[256];
+
+    kp__str_escape(shown, sizeof shown, name, size);
+    kp__log_limited(m->log, &m->count_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
+                    "metadata",
+                    "topic %s: a broker says that it has %zu partitions, and "
+                    "there is room for %d (%d of a topic, %d of all): they are "
+                    "not taken; check what answers as a broker",
+                    shown, count, (int)room, TOPIC_PARTITIONS_MAX,
+                    PARTITIONS_MAX);
+}
+
 /* -- a topic in use -- */
+
+/* How many it has from now on: all that are named, or no more than before. */
+static int32_t count_taken(struct metadata *m, const struct topic_meta *t,
+                           size_t entries)
+{
+    const struct topic_name *name = t->topic->name;
+    int32_t room = kp__topics_room(m->topics, t->topic);
+
+    if (entries <= (size_t)room)
+        return (int32_t)entries;
+    log_too_many(m, name->text, name->size, entries, room);
+    return t->count;
+}
 
 static bool grow_to(struct metadata *m, struct topic_meta *t, int32_t count)
 {
@@ -200,11 +230,10 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
 {
     const struct metadata_partition *p = a->partitions.items;
     size_t entries = a->partitions.count;
-    int32_t count = entries > INT32_MAX ? INT32_MAX : (int32_t)entries;
     int32_t leaderless;
     bool news = kp__meta_set_id(m, t, &a->topic_id);
 
-    news = grow_to(m, t, count) || news;
+    news = grow_to(m, t, count_taken(m, t, entries)) || news;
     t->err = KP_OK;
     for (size_t i = 0; i < entries; i++)
         news = take_partition(m, t, version, &p[i]) || news;
@@ -244,13 +273,29 @@ static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
     return news;
 }
 
+static bool name_too_large(struct metadata *m, struct wanted *w, size_t entries,
+                           int32_t room)
+{
+    log_too_many(m, w->name, w->size, entries, room);
+    if (!name_failed(m, w, KP_ETOPIC))
+        return false;
+    kp__status_topic(m->status, w->name, w->size, KP_ETOPIC, KP_OK,
+                     "topic %.*s: a broker says that it has %zu partitions, "
+                     "and there is room for %d; check what answers as a broker",
+                     (int)w->size, w->name, entries, (int)room);
+    return true;
+}
+
 static bool name_confirmed(struct metadata *m, struct wanted *w,
                            int16_t version, const struct metadata_topic *a)
 {
     size_t entries = a->partitions.count;
-    int32_t count = entries > INT32_MAX ? INT32_MAX : (int32_t)entries;
-    struct topic_meta *t = kp__meta_confirm(m, w->name, w->size, count);
+    int32_t room = kp__topics_room(m->topics, NULL);
+    struct topic_meta *t;
 
+    if (entries > (size_t)room)
+        return name_too_large(m, w, entries, room);
+    t = kp__meta_confirm(m, w->name, w->size, (int32_t)entries);
     if (t == NULL)
         return name_failed(
             m, w, kp__topics_is_full(m->topics) ? KP_ETOPIC : KP_ENOMEM);

@@ -60,7 +60,7 @@ enum {
 
     /* The call is wrong. */
     KP_EINVAL = -101,     /* any other argument, or a setting */
-    KP_ETOPIC = -102,     /* not a legal topic name */
+    KP_ETOPIC = -102,     /* not a legal topic name; or too many of them */
     KP_EPARTITION = -103, /* negative, unflagged, or from a partitioner */
     KP_ETIMESTAMP = -104, /* negative, or set without KP_HAS_TIMESTAMP */
     KP_EHEADER = -105,    /* a header without a key */

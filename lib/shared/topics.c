@@ -322,12 +322,23 @@ static bool let_grow(struct topics *t, struct topic *e, int32_t count)
 
     if (old != NULL && old->count >= count)
         return true;
+    if (count > kp__topics_room(t, old != NULL ? e : NULL))
+        return false;
     v = make_view(t, e, old, count);
     if (v == NULL)
         return false;
+    t->partition_count += v->made_count;
     /* release: pairs with kp__topic_view */
     atomic_store_explicit(&e->view, v, memory_order_release);
     return true;
+}
+
+int32_t kp__topics_room(const struct topics *t, const struct topic *e)
+{
+    int32_t has = e != NULL ? kp__topic_view(e)->count : 0;
+    int32_t room = has + (PARTITIONS_MAX - t->partition_count);
+
+    return room < TOPIC_PARTITIONS_MAX ? room : TOPIC_PARTITIONS_MAX;
 }
 
 static struct topic *new_topic(struct topics *t, const char *name, size_t size,

@@ -23,6 +23,11 @@ struct partition_queue;
 struct record_accumulator;
 
 #define TOPICS_MAX 100000
+/* Several times what a cluster has, and its largest topic; each partition costs
+ * some 1,200 bytes of ours for as long as the producer lives.  So what a broker
+ * says cannot take more than PARTITIONS_MAX of that. */
+#define TOPIC_PARTITIONS_MAX 200000
+#define PARTITIONS_MAX 1000000
 
 /* Which partitions an unkeyed record may go to, and how likely: prefix sums as
  * in Java's BuiltInPartitioner.  Allocated once with a view of the same size
@@ -120,8 +125,12 @@ struct kp_cq;
 void kp__topics_want_retry(struct topics *t, struct kp_cq *cq);
 
 /* -- I/O thread -- */
+/* How many partitions a topic may have now: those of `e` (NULL: a new one), and
+ * what the bounds above leave. */
+int32_t kp__topics_room(const struct topics *t, const struct topic *e);
 /* A broker confirmed the topic with `count` partitions: make the entry or let
- * it grow (never shrink).  NULL: no memory, or the table is full. */
+ * it grow (never shrink).  NULL: no memory, the table is full, or `count` is
+ * more than there is room for. */
 struct topic *kp__topics_publish(struct topics *t, const char *name,
                                  size_t size, int32_t count);
 /* What was published is complete (leaders too): raise the topic's version and

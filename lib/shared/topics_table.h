@@ -29,6 +29,8 @@ struct topics {
     _Atomic(struct topic_table *) table;
     _Atomic(struct topic_list *) list;
     _Atomic uint32_t count;
+    /* I/O thread only */
+    int32_t partition_count; /* of all topics */
     struct mutex lock;
     struct map waits; /* guarded by lock: name -> struct topic_wait * */
     struct topic_retry *retries; /* guarded by lock; see topic_retries.c */

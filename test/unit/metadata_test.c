@@ -1099,6 +1099,74 @@ START_TEST(a_hundred_thousand_partitions)
 }
 END_TEST
 
+/* As said so far, but with so many partitions; frees what it said before. */
+static void say_many(struct world *w, size_t which, size_t count)
+{
+    struct metadata_partition *p = calloc(count, sizeof *p);
+
+    ck_assert_ptr_nonnull(p);
+    for (size_t i = 0; i < count; i++) {
+        p[i].partition_index = (int32_t)i;
+        p[i].leader_id = 1;
+        p[i].leader_epoch = 5;
+    }
+    if (w->says[which].partitions.items != w->parts[which])
+        free(w->says[which].partitions.items);
+    w->says[which].partitions = (struct array){p, count, false};
+}
+
+/* Until an answer was taken in: a large one comes in several reads. */
+static void ask_anew(struct world *w)
+{
+    uint32_t before = w->updates;
+
+    fake_net_advance_ns(w->r.net, 30 * SEC);
+    kp__metadata_stale(w->m, fake_net_now_ns(w->r.net));
+    for (int i = 0; i < 10000 && w->updates == before; i++)
+        (void)turn(w);
+    ck_assert_uint_ne(w->updates, before);
+}
+
+/* A name for which a broker tells more partitions than a topic may have is
+ * refused, with its count in the log, and leaves nothing behind; a topic in use
+ * stays as it was; others go on. */
+START_TEST(more_partitions_than_any_topic_has)
+{
+    struct world w;
+    struct topic_wait *t;
+    int64_t since_ns;
+
+    world_init(&w, 1);
+    (void)say(&w, "vast", 1);
+    (void)say(&w, "grown", 2);
+    (void)say(&w, "good", 2);
+    (void)get(&w, "grown");
+    say_many(&w, 0, TOPIC_PARTITIONS_MAX + 1);
+    t = want(&w, "vast");
+    ask_anew(&w);
+    ck_assert_ptr_null(find(&w, "vast"));
+    ck_assert_int_eq(kp__topics_wait_state(w.topics, t, &since_ns), KP_ETOPIC);
+    ck_assert(rig_logged(&w.r, "topic vast: a broker says that it has 200001 "
+                               "partitions, and there is room for 200000"));
+    unwant(&w, t);
+    say_many(&w, 1, TOPIC_PARTITIONS_MAX + 7);
+    fake_net_advance_ns(w.r.net, 20 * SEC);
+    ask_anew(&w);
+    ck_assert_int_eq(kp__topic_view(find(&w, "grown"))->count, 2);
+    ck_assert(rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
+    say_many(&w, 0, TOPIC_PARTITIONS_MAX); /* as many as there may be */
+    say_many(&w, 1, 3);
+    t = want(&w, "good");
+    ask_anew(&w);
+    ck_assert_ptr_nonnull(find(&w, "good"));
+    ck_assert_int_eq(kp__topic_view(find(&w, "grown"))->count, 3);
+    unwant(&w, t);
+    free(w.says[0].partitions.items);
+    free(w.says[1].partitions.items);
+    world_fini(&w);
+}
+END_TEST
+
 /* -- from the beginning again -- */
 
 /* N6 */
@@ -1390,6 +1458,7 @@ static Suite *metadata_suite(void)
     tcase_add_test(t, a_topic_named_by_its_id_is_found);
     tcase_add_test(t, spoilt_answers_do_no_harm);
     tcase_add_test(t, a_hundred_thousand_partitions);
+    tcase_add_test(t, more_partitions_than_any_topic_has);
     suite_add_tcase(s, t);
 
     t = tcase_create("recovery");

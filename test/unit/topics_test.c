@@ -205,6 +205,33 @@ START_TEST(the_table_has_an_end)
 }
 END_TEST
 
+/* A topic has TOPIC_PARTITIONS_MAX partitions and no more, all of them together
+ * PARTITIONS_MAX; what is refused changes nothing. */
+START_TEST(partitions_have_an_end)
+{
+    enum { EACH = TOPIC_PARTITIONS_MAX };
+    struct topic *last;
+    char name[32];
+
+    ck_assert_ptr_null(publish("vast", EACH + 1));
+    ck_assert_ptr_null(find("vast"));
+    for (int i = 0; i < PARTITIONS_MAX / EACH - 1; i++) {
+        (void)snprintf(name, sizeof(name), "t%d", i);
+        ck_assert_ptr_nonnull(publish(name, EACH));
+    }
+    last = publish("last", EACH - 1);
+    ck_assert_ptr_nonnull(last);
+    ck_assert_int_eq(kp__topics_room(topics, NULL), 1);
+    ck_assert_int_eq(kp__topics_room(topics, last), EACH);
+    ck_assert_int_eq(kp__topics_room(topics, find("t0")), EACH);
+    ck_assert_ptr_null(publish("two", 2));
+    ck_assert_ptr_eq(publish("last", EACH), last);
+    ck_assert_int_eq(kp__topics_room(topics, NULL), 0);
+    ck_assert_ptr_null(publish("one", 1));
+    ck_assert_ptr_eq(publish("last", 3), last); /* it has that many */
+}
+END_TEST
+
 /* -- Names that are asked for -- */
 
 START_TEST(the_io_thread_is_told_once)
@@ -437,6 +464,7 @@ static Suite *topics_suite(void)
     tcase_add_test(t, refused_until_it_is_published_again);
     tcase_add_test(t, without_memory_nothing_changes);
     tcase_add_test(t, the_table_has_an_end);
+    tcase_add_test(t, partitions_have_an_end);
     suite_add_tcase(s, t);
 
     t = tcase_create("names");
