@@ -44,8 +44,10 @@ static void free_view(struct topic_view *v)
     for (int32_t i = 0; i < v->made_count; i++)
         kp__queue_fini(&v->made[i]);
     kp__free(v->made);
-    kp__free(v->queues);
-    kp__free(v->weights);
+    if (v->owner) {
+        kp__free(v->queues);
+        kp__free(v->weights);
+    }
     kp__free(v);
 }
 
@@ -286,6 +288,36 @@ static bool make_queues(struct topics *t, struct topic *e, struct topic_view *v,
     return true;
 }
 
+/* Twice what there was: were they exact, a topic that grows by one partition
+ * again and again would leave arrays behind as the square of its size. */
+static bool make_arrays(struct topic_view *v, const struct topic_view *old)
+{
+    int32_t room = v->count;
+
+    if (old != NULL && room / 2 < old->count)
+        room = old->count * 2;
+    v->owner = true;
+    v->queues = kp__alloc_array((size_t)room, sizeof(struct partition_queue *));
+    v->weights = kp__zalloc(sizeof(*v->weights) +
+                            (size_t)room * sizeof(v->weights->entries[0]));
+    if (v->queues == NULL || v->weights == NULL)
+        return false;
+    v->weights->capacity = room;
+    if (old != NULL)
+        memcpy(v->queues, old->queues,
+               (size_t)old->count * sizeof(struct partition_queue *));
+    return true;
+}
+
+static bool share_arrays(struct topic_view *v, const struct topic_view *old)
+{
+    if (old == NULL || v->count > old->weights->capacity)
+        return false;
+    v->queues = old->queues;
+    v->weights = old->weights;
+    return true;
+}
+
 /* A view of `count` partitions after `old` (or NULL). */
 static struct topic_view *make_view(struct topics *t, struct topic *e,
                                     struct topic_view *old, int32_t count)
@@ -296,19 +328,11 @@ static struct topic_view *make_view(struct topics *t, struct topic *e,
     if (v == NULL)
         return NULL;
     v->count = count;
-    v->queues =
-        kp__alloc_array((size_t)count, sizeof(struct partition_queue *));
-    v->weights = kp__zalloc(sizeof(*v->weights) +
-                            (size_t)count * sizeof(v->weights->entries[0]));
-    if (v->queues == NULL || v->weights == NULL ||
+    if ((!share_arrays(v, old) && !make_arrays(v, old)) ||
         !make_queues(t, e, v, from)) {
         free_view(v);
         return NULL;
     }
-    v->weights->capacity = count;
-    if (from > 0)
-        memcpy(v->queues, old->queues,
-               (size_t)from * sizeof(struct partition_queue *));
     v->older = old;
     return v;
 }

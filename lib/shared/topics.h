@@ -44,10 +44,13 @@ struct topic_weights {
 
 struct topic_view { /* immutable */
     int32_t count;
+    /* These two have room for later views, which share them: who holds this one
+     * looks at no more than its count. */
     struct partition_queue **queues;
     struct topic_weights *weights;
     struct partition_queue *made; /* those that came with this view */
     int32_t made_count;
+    bool owner; /* of queues and weights: the first that has them */
     struct topic_view *older; /* replaced by this one, kept until destroy */
 };
 

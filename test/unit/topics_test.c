@@ -120,6 +120,31 @@ START_TEST(a_topic_grows_and_never_shrinks)
 }
 END_TEST
 
+/* A topic that grows by one partition each time costs as much memory for each
+ * of them as one that has them all at once, not more and more. */
+START_TEST(growing_step_by_step_costs_no_more)
+{
+    enum { STEPS = 4000 };
+    size_t before = kp__mem_asked_bytes(), at_once;
+    const struct topic_view *first;
+    struct topic *t;
+
+    ck_assert_ptr_nonnull(publish("at-once", STEPS));
+    at_once = kp__mem_asked_bytes() - before;
+    t = publish("grown", 1);
+    first = kp__topic_view(t);
+    before = kp__mem_asked_bytes();
+    for (int32_t i = 2; i <= STEPS; i++)
+        ck_assert_ptr_eq(publish("grown", i), t);
+    ck_assert_uint_lt(kp__mem_asked_bytes() - before, 2 * at_once);
+    ck_assert_int_eq(kp__topic_view(t)->count, STEPS);
+    for (int32_t i = 0; i < STEPS; i++)
+        ck_assert_int_eq(kp__topic_view(t)->queues[i]->partition, i);
+    ck_assert_int_eq(first->count, 1); /* who still holds it can go on */
+    ck_assert_ptr_eq(first->queues[0], kp__topic_view(t)->queues[0]);
+}
+END_TEST
+
 static void collect(void *arg, struct topic *t)
 {
     uint32_t *next = arg;
@@ -460,6 +485,7 @@ static Suite *topics_suite(void)
     tcase_add_test(t, a_confirmed_topic_is_found);
     tcase_add_test(t, what_was_found_is_found_again_by_its_text);
     tcase_add_test(t, a_topic_grows_and_never_shrinks);
+    tcase_add_test(t, growing_step_by_step_costs_no_more);
     tcase_add_test(t, many_topics_are_all_found_in_order);
     tcase_add_test(t, refused_until_it_is_published_again);
     tcase_add_test(t, without_memory_nothing_changes);
