@@ -26,6 +26,7 @@
 #define WRITE_BURST (4 * 1024 * 1024)
 #define IOV_BATCH 1024                      /* Linux's IOV_MAX */
 #define NODES_MAX 20000
+#define RACK_SIZE_MAX 255
 #define LOOKUPS_MAX 16 /* at a time: each is a thread */
 #define LOG_INTERVAL_NS (10 * KP_NS_PER_SEC)
 /* A connection that is not there after so long: ask another node as well. */
@@ -158,6 +159,7 @@ struct network_client {
     struct list resolving; /* whose look-up runs or waits for its turn */
     uint32_t lookups;      /* that run */
     struct list refused;   /* requests that send could not take */
+    struct log_limit full_limit, moved_limit;
     struct iovec scratch[IOV_BATCH];
 };
 

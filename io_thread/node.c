@@ -54,10 +54,13 @@ static bool set_place(struct node *n, const char *host, uint16_t port)
     return true;
 }
 
+/* A name that is longer is none: it is kept for each node there ever was. */
 static void set_rack(struct node *n, const char *rack, size_t size)
 {
     char *copy;
 
+    if (size > RACK_SIZE_MAX)
+        size = 0;
     if (n->rack != NULL && strlen(n->rack) == size &&
         (size == 0 || memcmp(n->rack, rack, size) == 0))
         return;
@@ -114,12 +117,30 @@ void kp__node_free(struct node *n)
     kp__free(n);
 }
 
+static void log_full(struct network_client *c, int32_t id, const char *host,
+                     uint16_t port)
+{
+    char shown[256];
+
+    kp__str_escape(shown, sizeof shown, host, strlen(host));
+    kp__log_limited(c->log, &c->full_limit, LOG_INTERVAL_NS, KP_LOG_WARN,
+                    "connection",
+                    "broker %d at %s:%u is passed over: %d others have been "
+                    "named already, and no more are remembered; if all of them "
+                    "are real, make a new producer",
+                    (int)id, shown, (unsigned)port, NODES_MAX);
+}
+
 static struct node *create(struct network_client *c, int32_t id,
                            const char *host, uint16_t port)
 {
     struct node *n;
 
-    if (c->node_count >= NODES_MAX || !make_room(c))
+    if (c->node_count >= NODES_MAX) {
+        log_full(c, id, host, port);
+        return NULL;
+    }
+    if (!make_room(c))
         return NULL;
     n = kp__zalloc(sizeof *n + kp__api_count * sizeof n->versions[0]);
     if (n == NULL)
@@ -156,8 +177,8 @@ static bool move(struct node *n, const char *host, uint16_t port)
     kp__format(old, sizeof old, "%s", n->name);
     if (!set_place(n, host, port))
         return false;
-    kp__log(n->client->log, KP_LOG_INFO, "connection", "%s is now at %s", old,
-            n->name);
+    kp__log_limited(n->client->log, &n->client->moved_limit, LOG_INTERVAL_NS,
+                    KP_LOG_INFO, "connection", "%s is now at %s", old, n->name);
     n->failures = 0;
     n->setup_failures = 0;
     n->next_attempt_ns = 0;

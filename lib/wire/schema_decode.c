@@ -50,6 +50,12 @@ static size_t min_size(const struct decoder *d, enum kind kind,
     return 1;
 }
 
+/* Kafka's texts are no longer, in the flexible form either. */
+static int64_t size_max(enum kind kind)
+{
+    return kind == KIND_STRING ? INT16_MAX : INT32_MAX;
+}
+
 /* A length or a count: false if null, or failed. */
 static bool decode_size(const struct decoder *d, enum kind kind, bool nullable,
                         size_t *size)
@@ -64,7 +70,7 @@ static bool decode_size(const struct decoder *d, enum kind kind, bool nullable,
         n = kp__read_i32(d->r);
     if (d->r->failed)
         return false;
-    if (n < -1 || n > INT32_MAX)
+    if (n < -1 || n > size_max(kind))
         kp__reader_fail(d->r, "bad length");
     else if (n == -1 && !nullable)
         kp__reader_fail(d->r, "null not allowed");

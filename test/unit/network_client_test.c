@@ -1434,6 +1434,42 @@ START_TEST(nonsense_nodes_are_refused)
 }
 END_TEST
 
+/* What brokers say of others is remembered up to an end, which the log tells;
+ * those that are known go on. */
+START_TEST(brokers_have_an_end)
+{
+    struct rig r;
+    int32_t id = 0;
+
+    rig_init(&r, "10.0.0.9:1");
+    while (kp__client_node(r.client, id, "h", 1, 1, "r", 1) != NULL)
+        ck_assert_int_lt(id++, NODES_MAX);
+    ck_assert_int_eq(id, NODES_MAX - 1); /* the last is the bootstrap address */
+    ck_assert(rig_logged(&r, "broker 19999 at h:1 is passed over: 20000 others"));
+    ck_assert_ptr_null(kp__client_find(r.client, id));
+    ck_assert_ptr_nonnull(kp__client_node(r.client, 7, "i", 1, 2, "r", 1));
+    ck_assert_str_eq(kp__node_name(kp__client_find(r.client, 7)),
+                     "i:2 (id 7)");
+    rig_fini(&r);
+}
+END_TEST
+
+START_TEST(a_rack_is_a_short_name)
+{
+    struct rig r;
+    char rack[256];
+    struct node *n;
+
+    memset(rack, 'r', sizeof rack);
+    rig_init(&r, "10.0.0.9:1");
+    n = kp__client_node(r.client, 1, "h", 1, 1, rack, 255);
+    ck_assert_uint_eq(strlen(kp__node_rack(n)), 255);
+    ck_assert_ptr_eq(kp__client_node(r.client, 1, "h", 1, 1, rack, 256), n);
+    ck_assert_str_eq(kp__node_rack(n), "");
+    rig_fini(&r);
+}
+END_TEST
+
 static void up(struct rig *r, struct node *n, const char *host)
 {
     fake_net_listen(r->net, host, 9092, FAKE_ACCEPTS);
@@ -1700,6 +1736,8 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, a_node_that_is_listed_no_more_ends_when_it_is_quiet);
     tcase_add_test(t, a_node_that_moves_is_found_at_its_new_address);
     tcase_add_test(t, nonsense_nodes_are_refused);
+    tcase_add_test(t, brokers_have_an_end);
+    tcase_add_test(t, a_rack_is_a_short_name);
     tcase_add_test(t, least_loaded_prefers_the_ready_and_quiet);
     tcase_add_test(t, least_loaded_connects_and_does_not_wait_for_the_silent);
     tcase_add_test(t, least_loaded_in_the_dark_wakes_up_by_itself);
