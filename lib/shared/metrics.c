@@ -72,7 +72,7 @@ struct metrics {
     struct stat stats[SENSOR_COUNT];
     struct node_metrics *nodes;
     struct topic_metrics *topics;
-    struct map topic_index;
+    struct map node_index, topic_index; /* the I/O thread's, which adds */
     size_t node_count, topic_count;
     uint64_t exhausted_seen; /* what the pool had counted at the last look */
     int64_t waited_seen_ns;
@@ -115,6 +115,7 @@ struct metrics *kp__metrics_create(int32_t samples, int64_t window_ns,
         kp__free(m);
         return NULL;
     }
+    kp__map_init(&m->node_index);
     kp__map_init(&m->topic_index);
     kp__mutex_init(&m->lock);
     return m;
@@ -137,6 +138,7 @@ void kp__metrics_destroy(struct metrics *m)
         kp__free(t->topic);
         kp__free(t);
     }
+    kp__map_fini(&m->node_index);
     kp__map_fini(&m->topic_index);
     kp__mutex_fini(&m->lock);
     kp__free(m->stats[0].samples);
@@ -177,19 +179,21 @@ void kp__metrics_record_topic(struct metrics *m, struct topic_metrics *t,
 
 struct node_metrics *kp__metrics_node(struct metrics *m, int32_t node_id)
 {
-    char label[24];
-    struct node_metrics *n;
+    struct node_metrics *n =
+        kp__map_get(&m->node_index, &node_id, sizeof(node_id));
 
-    (void)kp__format(label, sizeof(label), "node-%d", (int)node_id);
-    /* Only the I/O thread adds, so it may look without the lock. */
-    for (n = m->nodes; n != NULL; n = n->next)
-        if (strcmp(n->label, label) == 0)
-            return n;
+    if (n != NULL)
+        return n;
     n = kp__zalloc(sizeof(*n));
     if (n == NULL)
         return NULL;
-    memcpy(n->label, label, sizeof(label));
+    (void)kp__format(n->label, sizeof(n->label), "node-%d", (int)node_id);
+    if (!kp__map_put(&m->node_index, &node_id, sizeof(node_id), n)) {
+        kp__free(n);
+        return NULL;
+    }
     if (!stats_init(m, n->stats, NODE_SENSOR_COUNT, m->born_ns)) {
+        (void)kp__map_remove(&m->node_index, &node_id, sizeof(node_id));
         kp__free(n);
         return NULL;
     }
