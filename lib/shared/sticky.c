@@ -28,14 +28,14 @@ void kp__thread_rng_seed(uint64_t seed)
 }
 
 /* relaxed throughout: a torn read of the table costs one odd choice */
-static uint32_t sum_at(struct topic_weights *w, int32_t i)
+static uint64_t sum_at(struct topic_weights *w, int32_t i)
 {
     return atomic_load_explicit(&w->entries[i].sum, memory_order_relaxed);
 }
 
 /* The first entry whose sum is above `drawn`. */
 static int32_t find_entry(struct topic_weights *w, int32_t count,
-                          uint32_t drawn)
+                          uint64_t drawn)
 {
     int32_t low = 0, high = count - 1;
 
@@ -50,11 +50,25 @@ static int32_t find_entry(struct topic_weights *w, int32_t count,
     return low;
 }
 
+/* Uniform in [0, total). */
+static uint64_t draw(struct rng *rng, uint64_t total)
+{
+    uint64_t mask, drawn;
+
+    if (KP_LIKELY(total <= UINT32_MAX))
+        return kp__rng_below(rng, (uint32_t)total);
+    mask = UINT64_MAX >> __builtin_clzll(total - 1);
+    do
+        drawn = kp__rng_next(rng) & mask;
+    while (drawn >= total);
+    return drawn;
+}
+
 int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng)
 {
     struct topic_weights *w = v->weights;
     int32_t count, partition;
-    uint32_t total;
+    uint64_t total;
 
     if (v->count == 1)
         return 0;
@@ -63,7 +77,7 @@ int32_t kp__partitioner_next(const struct topic_view *v, struct rng *rng)
     if (count > 0 && count <= w->capacity) {
         total = sum_at(w, count - 1);
         if (total > 0) {
-            int32_t i = find_entry(w, count, kp__rng_below(rng, total));
+            int32_t i = find_entry(w, count, draw(rng, total));
 
             partition = atomic_load_explicit(&w->entries[i].partition,
                                              memory_order_relaxed);

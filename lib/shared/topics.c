@@ -469,7 +469,7 @@ void kp__topic_set_weights(struct topic *t, const int32_t *partitions,
 {
     struct topic_weights *w =
         atomic_load_explicit(&t->view, memory_order_relaxed)->weights;
-    uint32_t sum = 0;
+    uint64_t sum = 0;
 
     if (n > w->capacity)
         n = w->capacity;

@@ -38,7 +38,7 @@ struct topic_weights {
     _Atomic int32_t count; /* entries in use; 0: uniform over all */
     struct {
         _Atomic int32_t partition;
-        _Atomic uint32_t sum;
+        _Atomic uint64_t sum; /* 2^32 is soon passed: weights are backlogs */
     } entries[];
 };
 

@@ -1042,6 +1042,26 @@ START_TEST(weights_are_followed_in_proportion)
 }
 END_TEST
 
+/* The sum of long backlogs over many partitions passes 2^32. */
+START_TEST(weights_whose_sum_is_large_are_followed)
+{
+    const int32_t partitions[] = {0, 1, 2, 3};
+    const uint32_t weights[] = {3u << 30, 1u << 30, 2u << 30, 2u << 30};
+    uint32_t counts[4] = {0};
+    struct rng rng;
+
+    fixture_start(4);
+    kp__topic_set_weights(f.topic, partitions, weights, 4);
+    kp__rng_seed(&rng, 1);
+    for (int i = 0; i < 80000; i++)
+        counts[kp__partitioner_next(kp__topic_view(f.topic), &rng)]++;
+    for (int i = 0; i < 4; i++) {
+        ck_assert_uint_gt(counts[i], (weights[i] >> 30) * 9500);
+        ck_assert_uint_lt(counts[i], (weights[i] >> 30) * 10500);
+    }
+}
+END_TEST
+
 /* U2. */
 START_TEST(one_partition_is_always_chosen)
 {
@@ -1299,6 +1319,7 @@ static Suite *record_accumulator_suite(void)
     tcase_add_test(t, partitions_without_weight_are_left_alone);
     tcase_add_test(t, a_sticky_partition_without_weight_is_left_at_once);
     tcase_add_test(t, weights_are_followed_in_proportion);
+    tcase_add_test(t, weights_whose_sum_is_large_are_followed);
     tcase_add_test(t, one_partition_is_always_chosen);
     tcase_add_test(t, a_taken_lock_makes_an_unkeyed_sender_hop);
     suite_add_tcase(s, t);

@@ -449,7 +449,7 @@ START_TEST(the_first_records_choose_as_well)
 }
 END_TEST
 
-static uint32_t weight_sum(struct world *w, int32_t i)
+static uint64_t weight_sum(struct world *w, int32_t i)
 {
     struct topic *t = kp__topics_find(w->p->topics, "t", 1);
     struct topic_weights *all = kp__topic_view(t)->weights;
