@@ -7,6 +7,8 @@
 #ifndef KP_SHARED_PARTITION_QUEUE_H
 #define KP_SHARED_PARTITION_QUEUE_H
 
+#include <stdalign.h>
+
 #include "lib/base/list.h"
 #include "lib/base/mutex.h"
 #include "lib/shared/batch.h"
@@ -16,8 +18,9 @@ struct sender_partition;
 struct topic;
 
 struct partition_queue {
-    /* guarded by lock: what an append touches, together */
-    struct mutex lock;
+    /* guarded by lock: what an append touches, together; neighbours share no
+     * line, nor a pair that is prefetched */
+    alignas(128) struct mutex lock;
     struct batch *open;      /* the last of `batches`, or NULL */
     uint8_t *at, *limit;     /* where the next record goes in the open batch */
     size_t raw_limit;        /* of the open batch: it takes no more than this */
@@ -58,8 +61,8 @@ struct partition_queue {
     _Atomic int32_t leader_id, leader_epoch, replica_count, isr_count;
 
     /* atomic: the drain list */
-    _Atomic(struct partition_queue *) drain_next;
     _Atomic uint32_t listed;
+    _Atomic(struct partition_queue *) drain_next;
 };
 
 void kp__queue_init(struct partition_queue *q, struct topic *topic,

@@ -16,8 +16,7 @@
 
 #define TABLE_FIRST 64 /* a power of two; it is kept at most half full */
 #define LIST_FIRST 32
-#define QUEUE_ALIGN \
-    128 /* neighbours share no line, nor a pair that is prefetched */
+#define TOPIC_ALIGN 128 /* of the words that senders write */
 
 static _Atomic uint64_t serials;
 
@@ -236,7 +235,7 @@ static bool grow_list(struct topics *t, uint32_t count)
 
 static struct topic *make_topic(const char *name, size_t size, uint32_t number)
 {
-    struct topic *e = kp__alloc_aligned(QUEUE_ALIGN, sizeof(*e));
+    struct topic *e = kp__alloc_aligned(TOPIC_ALIGN, sizeof(*e));
 
     if (e == NULL)
         return NULL;
@@ -275,7 +274,8 @@ static bool make_queues(struct topics *t, struct topic *e, struct topic_view *v,
 {
     size_t count = (size_t)(v->count - from);
 
-    v->made = kp__alloc_aligned(QUEUE_ALIGN, count * sizeof(*v->made));
+    v->made = kp__alloc_aligned(alignof(struct partition_queue),
+                                count * sizeof(*v->made));
     if (v->made == NULL)
         return false;
     for (int32_t i = from; i < v->count; i++) {

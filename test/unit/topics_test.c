@@ -145,6 +145,16 @@ START_TEST(growing_step_by_step_costs_no_more)
 }
 END_TEST
 
+/* Who appends to one partition writes no line of another's. */
+START_TEST(queues_share_no_cache_line)
+{
+    const struct topic_view *v = kp__topic_view(publish("orders", 3));
+
+    for (int32_t i = 0; i < 3; i++)
+        ck_assert_uint_eq((uintptr_t)v->queues[i] % 128, 0);
+}
+END_TEST
+
 static void collect(void *arg, struct topic *t)
 {
     uint32_t *next = arg;
@@ -486,6 +496,7 @@ static Suite *topics_suite(void)
     tcase_add_test(t, what_was_found_is_found_again_by_its_text);
     tcase_add_test(t, a_topic_grows_and_never_shrinks);
     tcase_add_test(t, growing_step_by_step_costs_no_more);
+    tcase_add_test(t, queues_share_no_cache_line);
     tcase_add_test(t, many_topics_are_all_found_in_order);
     tcase_add_test(t, refused_until_it_is_published_again);
     tcase_add_test(t, without_memory_nothing_changes);
