@@ -11,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/shared/cq.h"
 
-#define WAKES_AT_ONCE 16
+#define GRANTS_AT_ONCE 64
 
 struct retry {
     struct list_node link;
@@ -141,20 +141,26 @@ void kp__pool_leave_line(struct buffer_pool *p, struct pool_waiter *w)
 
 /* -- Sleeping and waking -- */
 
-/* Where a waiter sleeps: neighbours in line never share a place, and two
- * waiters do only if more than all places are taken. */
+/* Where a waiter sleeps: neighbours in line share a door, so that one call wakes
+ * all of them that are served at a time, each with a mask of its own.  Two
+ * waiters share a place only if more than all places are taken. */
 struct place {
     _Atomic uint32_t *door;
     uint32_t mask;
     int sleepers; /* how many there may be, of those who know its mask */
 };
 
+/* What is to be woken when the lock is gone. */
+struct wakes {
+    struct place places[GRANTS_AT_ONCE];
+    size_t count; /* of places */
+    int told;     /* waiters */
+};
+
 static struct place place_of(struct buffer_pool *p, const struct pool_waiter *w)
 {
-    return (struct place){&p->doors[w->arrival % POOL_DOORS],
-                          UINT32_C(1)
-                              << (w->arrival / POOL_DOORS % DOOR_MASKS),
-                          INT32_MAX};
+    return (struct place){&p->doors[w->arrival / DOOR_MASKS % POOL_DOORS],
+                          UINT32_C(1) << (w->arrival % DOOR_MASKS), INT32_MAX};
 }
 
 /* The kernel looks through all sleepers of a bucket for those who are to be
@@ -187,13 +193,29 @@ struct ticket kp__pool_ticket(struct buffer_pool *p,
     return (struct ticket){at.door, seen, deadline_ns, at.mask};
 }
 
+static void add_place(struct wakes *k, const struct place *at)
+{
+    struct place *last = k->count > 0 ? &k->places[k->count - 1] : NULL;
+
+    if (last == NULL || last->door != at->door) {
+        k->places[k->count++] = *at;
+        return;
+    }
+    last->mask |= at->mask;
+    if (at->sleepers < INT32_MAX && last->sleepers < INT32_MAX)
+        last->sleepers += at->sleepers;
+    else
+        last->sleepers = INT32_MAX;
+}
+
 static void tell(struct buffer_pool *p, struct pool_waiter *w, uint32_t word,
-                 int at_most, struct place *places, size_t *n)
+                 int at_most, struct wakes *k)
 {
     struct place at = place_of(p, w);
 
     at.sleepers = at_most;
-    places[(*n)++] = at;
+    add_place(k, &at);
+    k->told++;
     /* release: the grant is complete for whoever sees the word; from here on
      * the waiter may be gone */
     atomic_store_explicit(&w->word, word, memory_order_release);
@@ -201,30 +223,38 @@ static void tell(struct buffer_pool *p, struct pool_waiter *w, uint32_t word,
     atomic_fetch_add_explicit(at.door, 1, memory_order_release);
 }
 
+/* Without the lock. */
+static void wake(const struct wakes *k)
+{
+    for (size_t i = 0; i < k->count; i++)
+        kp__wake_masked(k->places[i].door, k->places[i].sleepers,
+                        k->places[i].mask);
+}
+
 /* -- Serving -- */
 
 /* Grant to the head, then to the next while it fits. */
-static size_t serve(struct buffer_pool *p, struct place *places)
+static void serve(struct buffer_pool *p, struct wakes *k)
 {
-    size_t n = 0;
     struct pool_waiter *w;
 
-    while (n < WAKES_AT_ONCE && (w = next_waiter(p)) != NULL) {
+    k->count = 0;
+    k->told = 0;
+    while (k->told < GRANTS_AT_ONCE && (w = next_waiter(p)) != NULL) {
         struct cost c = kp__pool_cost(p, &w->need);
         int at_most = sleepers(p); /* while w is one of them */
 
         if (p->closed) {
             kp__pool_leave_line(p, w);
-            tell(p, w, WORD_CLOSED, at_most, places, &n);
+            tell(p, w, WORD_CLOSED, at_most, k);
             continue;
         }
         if (!kp__pool_fits(p, &c))
             break;
         kp__pool_leave_line(p, w);
         kp__pool_grant(p, w, &c, true);
-        tell(p, w, WORD_GRANTED, at_most, places, &n);
+        tell(p, w, WORD_GRANTED, at_most, k);
     }
-    return n;
 }
 
 /* Refused sends that would be granted now. */
@@ -256,25 +286,22 @@ static void signal_retries(struct list *l)
 /* The end of every call that may have made room. */
 void kp__pool_serve_and_unlock(struct buffer_pool *p)
 {
-    struct place places[WAKES_AT_ONCE];
+    struct wakes wakes;
     struct doomed doomed = {0};
     struct list retries;
-    size_t n;
 
     kp__list_init(&retries);
     for (;;) {
         kp__chunks_revive(&p->arena, &doomed, false);
-        n = serve(p, places);
-        if (n < WAKES_AT_ONCE)
+        serve(p, &wakes);
+        if (wakes.told < GRANTS_AT_ONCE)
             take_retries(p, &retries);
         kp__pool_update_pressure(p);
         kp__pool_make_room(p, &doomed);
         kp__mutex_unlock(&p->lock);
-        for (size_t i = 0; i < n; i++)
-            kp__wake_masked(places[i].door, places[i].sleepers,
-                            places[i].mask);
+        wake(&wakes);
         kp__pool_end_doomed(p, &doomed);
-        if (n < WAKES_AT_ONCE && doomed.blocks == NULL)
+        if (wakes.told < GRANTS_AT_ONCE && doomed.blocks == NULL)
             break;
         kp__mutex_lock(&p->lock);
     }

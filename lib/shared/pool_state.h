@@ -19,7 +19,8 @@
 #define SPLIT_RESERVE 2 /* a batch is cut in two */
 
 enum { WORD_WAITING, WORD_GRANTED, WORD_CLOSED };
-/* Waiters share so many words to sleep on, each with so many masks. */
+/* Waiters share so many words to sleep on, neighbours in line one, with so many
+ * masks. */
 enum { POOL_DOORS = 256, DOOR_MASKS = 32, PLACES = POOL_DOORS * DOOR_MASKS };
 enum { LINE_OPEN, LINE_RESTRICTED, LINES };
 

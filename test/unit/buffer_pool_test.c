@@ -5,6 +5,7 @@
  * stands in line until its word changes. */
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -627,6 +628,31 @@ START_TEST(a_waiter_sleeps_on_the_pools_own_memory)
 }
 END_TEST
 
+/* Neighbours sleep on few words, so that few calls wake them all; and each can
+ * be woken alone. */
+START_TEST(neighbours_in_line_share_a_word_and_no_mask)
+{
+    enum { MANY = 64 };
+    struct chunk *all = take_all(&q);
+    struct pool_waiter w[MANY];
+    struct ticket t[MANY];
+    int words = 1;
+
+    for (int i = 0; i < MANY; i++) {
+        join(&q2, small_chunk, &w[i]);
+        t[i] = kp__pool_ticket(pool, &w[i], KP_NEVER);
+        ck_assert_uint_ne(t[i].mask, 0);
+        words += i > 0 && t[i].word != t[i - 1].word;
+        for (int j = 0; j < i; j++)
+            ck_assert(t[j].word != t[i].word || (t[j].mask & t[i].mask) == 0);
+    }
+    ck_assert_int_le(words, 3);
+    kp__pool_give(pool, &q, all);
+    for (int i = 0; i < MANY; i++)
+        kp__pool_give(pool, &q2, collect(&w[i]).data);
+}
+END_TEST
+
 /* B7: who gives up leaves nothing behind. */
 START_TEST(leaving_the_line_leaves_nothing)
 {
@@ -1174,6 +1200,55 @@ START_TEST(many_threads_share_a_small_pool)
 }
 END_TEST
 
+#define SLEEPERS 100
+#define RELEASES 20
+
+static struct pool_grant sleepers_got[SLEEPERS];
+
+static void *sleep_in_line(void *arg)
+{
+    struct pool_grant *g = arg;
+    struct pool_waiter w = {0};
+    int64_t deadline = kp__now_ns(&kp__system_clock) + 20 * KP_NS_PER_SEC;
+
+    while (kp__pool_try(pool, &q2, &small_chunk, true, 0, &w, g) ==
+           POOL_WAIT) {
+        struct ticket t = kp__pool_ticket(pool, &w, deadline);
+
+        if (!kp__ticket_wait(&t))
+            return "starved";
+    }
+    return NULL;
+}
+
+/* However many are served at a time, and whether they sleep already or not. */
+START_TEST(whom_a_release_serves_is_woken)
+{
+    for (int round = 0; round < RELEASES; round++) {
+        struct chunk *all = take_all(&q), *first = split_off(&all);
+        pthread_t threads[SLEEPERS];
+
+        for (int i = 0; i < SLEEPERS; i++)
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, sleep_in_line,
+                                            &sleepers_got[i]),
+                             0);
+        while (waiting() < SLEEPERS)
+            sched_yield();
+        kp__pool_give(pool, &q, first); /* for eight of them */
+        kp__pool_give(pool, &q, all);
+        for (int i = 0; i < SLEEPERS; i++) {
+            void *failure;
+
+            pthread_join(threads[i], &failure);
+            ck_assert_msg(failure == NULL, "%s", (const char *)failure);
+        }
+        for (int i = 0; i < SLEEPERS; i++)
+            kp__pool_give(pool, &q2, sleepers_got[i].data);
+    }
+    ck_assert_uint_eq(available(), TOTAL);
+}
+END_TEST
+
 static Suite *buffer_pool_suite(void)
 {
     Suite *s = suite_create("buffer_pool");
@@ -1205,6 +1280,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, a_waiter_is_granted_what_comes_back);
     tcase_add_test(t, an_early_return_goes_on_waiting);
     tcase_add_test(t, a_waiter_sleeps_on_the_pools_own_memory);
+    tcase_add_test(t, neighbours_in_line_share_a_word_and_no_mask);
     tcase_add_test(t, leaving_the_line_leaves_nothing);
     tcase_add_test(t, a_late_leaver_refunds_once_and_the_next_is_served);
     tcase_add_test(t, first_come_first_served);
@@ -1242,6 +1318,7 @@ static Suite *buffer_pool_suite(void)
     t = tcase_create("threads");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, many_threads_share_a_small_pool);
+    tcase_add_test(t, whom_a_release_serves_is_woken);
     suite_add_tcase(s, t);
     return s;
 }
