@@ -7,7 +7,6 @@
 #include "lib/shared/append.h"
 
 #include "lib/base/clock.h"
-#include "lib/base/mem.h"
 #include "lib/wire/record.h"
 
 #define SMALL_SLOT_PAGES 4 /* then full ones */
@@ -41,18 +40,10 @@ static void announce_sealed(struct attempt *t)
 /* Give back what the grant brought and was not used. */
 static void drop_grant(struct attempt *t)
 {
-    struct pool_grant unused = t->grant;
-
     if (!t->granted)
         return;
     t->granted = t->used_data = false;
-    t->grant = (struct pool_grant){0};
-    kp__pool_give(t->a->pool, t->q, unused.data);
-    kp__pool_give(t->a->pool, t->q, unused.slots);
-    if (unused.batch == NULL)
-        return;
-    kp__free(unused.batch->result);
-    kp__pool_give_batch(t->a->pool, t->q, unused.batch);
+    kp__pool_give_grant(t->a->pool, t->q, &t->grant);
 }
 
 void kp__attempt_let_go(struct attempt *t)

@@ -167,7 +167,7 @@ static void note_waited(struct buffer_pool *p, const struct pool_waiter *w,
                         int64_t now_ns)
 {
     if (now_ns > w->since_ns)
-        p->wait_ns_total += now_ns - w->since_ns;
+        kp__pool_note_waited(p, now_ns - w->since_ns);
 }
 
 enum pool_answer kp__pool_try(struct buffer_pool *p, struct partition_queue *q,
@@ -186,9 +186,7 @@ enum pool_answer kp__pool_try(struct buffer_pool *p, struct partition_queue *q,
     word = atomic_load_explicit(&w->word, memory_order_acquire);
     if (word == WORD_WAITING)
         return POOL_WAIT;
-    kp__mutex_lock(&p->lock);
     note_waited(p, w, now_ns);
-    kp__mutex_unlock(&p->lock);
     if (word == WORD_GRANTED)
         return finish_grant(p, w, out);
     w->joined = false;
@@ -203,8 +201,8 @@ void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
     if (!w->joined)
         return;
     w->joined = false;
-    kp__mutex_lock(&p->lock);
     note_waited(p, w, now_ns);
+    kp__mutex_lock(&p->lock);
     if (w->in_line) {
         kp__pool_leave_line(p, w);
     } else if (atomic_load_explicit(&w->word, memory_order_relaxed) ==
@@ -230,6 +228,34 @@ void kp__pool_give(struct buffer_pool *p, struct partition_queue *q,
     kp__pool_give_chunks(p, q, chunks);
     p->refused = false;
     kp__pool_serve_and_unlock(p);
+}
+
+void kp__pool_give_grant(struct buffer_pool *p, struct partition_queue *q,
+                         struct pool_grant *g)
+{
+    struct batch *b = g->batch;
+    struct batch_result *r = b != NULL ? b->result : NULL;
+    bool kept = true;
+
+    if (b == NULL && g->data == NULL && g->slots == NULL)
+        return;
+    kp__mutex_lock(&p->lock);
+    if (g->data != NULL || g->slots != NULL)
+        p->refused = false;
+    kp__pool_give_chunks(p, q, g->data);
+    kp__pool_give_chunks(p, q, g->slots);
+    if (b != NULL) {
+        kp__pool_discharge(p, q, b->charge);
+        kept = kp__pool_keep_batch(p, b);
+    }
+    kp__pool_serve_and_unlock(p);
+    *g = (struct pool_grant){0};
+    if (b == NULL)
+        return;
+    kp__free(r);
+    if (!kept)
+        kp__free(b);
+    kp__pool_unref(p);
 }
 
 void kp__pool_give_batch(struct buffer_pool *p, struct partition_queue *q,
@@ -339,7 +365,9 @@ void kp__pool_stats(struct buffer_pool *p, struct pool_stats *out)
     out->total_bytes = p->total;
     out->available_bytes = p->used < p->total ? p->total - p->used : 0;
     out->waiting_threads = p->waiting[LINE_OPEN] + p->waiting[LINE_RESTRICTED];
-    out->wait_ns_total = p->wait_ns_total;
+    /* relaxed: see kp__pool_note_waited */
+    out->wait_ns_total =
+        atomic_load_explicit(&p->wait_ns_total, memory_order_relaxed);
     out->exhausted_total = p->exhausted_total;
     kp__mutex_unlock(&p->lock);
 }
@@ -353,9 +381,10 @@ void kp__pool_note_exhausted(struct buffer_pool *p)
 
 void kp__pool_note_waited(struct buffer_pool *p, int64_t wait_ns)
 {
-    kp__mutex_lock(&p->lock);
-    p->wait_ns_total += wait_ns;
-    kp__mutex_unlock(&p->lock);
+    /* relaxed: a sum that orders nothing; without the lock, as each of those
+     * who are woken together would take it once more */
+    (void)atomic_fetch_add_explicit(&p->wait_ns_total, wait_ns,
+                                    memory_order_relaxed);
 }
 
 #ifdef KP_DEBUG

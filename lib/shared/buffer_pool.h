@@ -124,6 +124,10 @@ void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
 /* Give back a linked list of chunks that q held, then serve the line. */
 void kp__pool_give(struct buffer_pool *p, struct partition_queue *q,
                    struct chunk *chunks);
+/* Give back all of a grant that was not used, a batch with its result, and
+ * leave it empty: one visit, as the others who were woken come for the same. */
+void kp__pool_give_grant(struct buffer_pool *p, struct partition_queue *q,
+                         struct pool_grant *g);
 /* Give back a batch's structures (its result is counted on its own). */
 void kp__pool_give_batch(struct buffer_pool *p, struct partition_queue *q,
                          struct batch *b);

@@ -47,10 +47,10 @@ struct buffer_pool {
     uint32_t reserve_count;
     bool any_reachable, closed, refused;
     bool signal_all; /* the reason for a refusal may be gone */
-    int64_t wait_ns_total;
     uint64_t exhausted_total;
 
     _Atomic uint32_t doors[POOL_DOORS]; /* changed by every grant */
+    _Atomic int64_t wait_ns_total;      /* of waits that ended */
 };
 
 /* What a need costs. */

@@ -373,6 +373,36 @@ START_TEST(structures_are_charged_and_used_again)
 }
 END_TEST
 
+/* What came with a grant and was not used goes back whole, and the next in line
+ * is served from it. */
+START_TEST(a_whole_grant_goes_back_at_once)
+{
+    struct pool_need need = {
+        .record_size = 10000, .slots = true, .full_slots = true, .batch = true};
+    struct pool_grant g = take(&q, need), none = {0};
+    struct chunk *rest = NULL;
+    struct pool_waiter w;
+
+    while (available() >= CHUNK_SIZE) {
+        struct chunk *c = take_chunk(&q3, full_chunk);
+
+        c->next = rest;
+        rest = c;
+    }
+    join(&q2, full_chunk, &w);
+    kp__pool_give_grant(pool, &q, &none);
+    ck_assert_uint_eq(word_of(&w), 0);
+    kp__pool_give_grant(pool, &q, &g);
+    ck_assert_ptr_null(g.data);
+    ck_assert_ptr_null(g.slots);
+    ck_assert_ptr_null(g.batch);
+    ck_assert_uint_eq(q.held_bytes, 0);
+    kp__pool_give(pool, &q2, collect(&w).data);
+    kp__pool_give(pool, &q3, rest);
+    ck_assert_uint_eq(available(), TOTAL);
+}
+END_TEST
+
 /* B12: the system has no memory: everything is refunded, the pool goes on. */
 START_TEST(an_allocation_that_fails_is_refunded)
 {
@@ -1263,6 +1293,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, free_blocks_make_room_for_an_extent);
     tcase_add_test(t, free_blocks_in_large_pages_make_room_too);
     tcase_add_test(t, structures_are_charged_and_used_again);
+    tcase_add_test(t, a_whole_grant_goes_back_at_once);
     tcase_add_test(t, an_allocation_that_fails_is_refunded);
     tcase_add_test(t, a_pool_cannot_be_made_without_memory);
     tcase_add_test(t, a_split_has_structures_when_all_is_taken);
