@@ -39,6 +39,7 @@ void kb_conn_free(struct kb_conn *k)
     drop_output(k);
     kb_timer_stop(k->cluster, &k->timer);
     kb_timer_stop(k->cluster, &k->out_timer);
+    kb_free(k->behind);
     kp__list_remove(&k->in_node);
     kp__list_remove(&k->in_cluster);
     kp__list_remove(&k->in_ready);

@@ -155,6 +155,10 @@ static void merge_part(struct kb_action *to, const struct kb_action *from)
     to->omit |= from->omit;
     to->repeat |= from->repeat;
     to->stranger |= from->stranger;
+    if (from->has_blame) {
+        to->has_blame = true;
+        to->blame = from->blame;
+    }
 }
 
 static void info_of(const struct kb_request *q, struct kb_request_info *info)
@@ -342,6 +346,8 @@ static void emit_sized(struct kb_request *q, uint8_t *data, size_t size)
 
     if (q->action.answer == KB_ANSWER_SHORT)
         emit_with_size(q, data, 4 + at, (uint32_t)at);
+    else if (q->action.answer == KB_ANSWER_LIE)
+        emit_with_size(q, data, size, q->action.at);
     else if (q->action.answer == KB_ANSWER_HUGE)
         emit_with_size(q, data, size, INT32_MAX);
     else if (q->action.answer == KB_ANSWER_NEGATIVE)
@@ -365,6 +371,10 @@ static void shape(struct kb_request *q, uint8_t *data, size_t size)
     case KB_ANSWER_CUT_STALL:
         emit(q, data, cut(q, size));
         k->stalled = true;
+        break;
+    case KB_ANSWER_CUT_RESET:
+        emit(q, data, cut(q, size));
+        kb_conn_end(k, KB_OUT_RESET);
         break;
     case KB_ANSWER_GARBAGE:
         emit_garbage(q, data, size);
@@ -404,6 +414,25 @@ static void shape(struct kb_request *q, uint8_t *data, size_t size)
     }
 }
 
+static void hold_behind(struct kb_request *q)
+{
+    struct kb_conn *k = q->conn;
+
+    kb_free(k->behind);
+    k->behind_size = q->out.buf.size;
+    k->behind = kb_memdup(q->out.buf.data, k->behind_size);
+}
+
+static void emit_behind(struct kb_conn *k)
+{
+    if (k->behind == NULL)
+        return;
+    kb_conn_emit(k, KB_OUT_BYTES, k->behind, k->behind_size,
+                 k->cluster->now_ns);
+    kb_free(k->behind);
+    k->behind = NULL;
+}
+
 void kb_answer_send(struct kb_request *q)
 {
     struct kb_conn *k = q->conn;
@@ -423,17 +452,23 @@ void kb_answer_send(struct kb_request *q)
     default:
         break;
     }
-    if (!q->no_answer && q->out.buf.size >= 8)
-        shape(q, q->out.buf.data, q->out.buf.size);
+    if (q->no_answer || q->out.buf.size < 8)
+        return;
+    if (q->action.answer == KB_ANSWER_BEHIND) {
+        hold_behind(q);
+        return;
+    }
+    shape(q, q->out.buf.data, q->out.buf.size);
+    emit_behind(k);
 }
 
 /* -- rules as text -- */
 
 static const char *const answer_names[KB_ANSWER_KINDS] = {
-    "normal",  "none",      "stall",   "close",      "reset",
-    "cut",     "cut-stall", "short",   "garbage",    "flip",
-    "twice",   "wrong-id",  "huge",    "negative",   "tiny",
-    "unasked", "other-api", "dribble", "half-close", "close-after",
+    "normal",    "none",      "stall",      "close",       "reset",  "cut",
+    "cut-stall", "cut-reset", "short",      "garbage",     "flip",   "twice",
+    "wrong-id",  "lie",       "huge",       "negative",    "tiny",   "unasked",
+    "other-api", "dribble",   "half-close", "close-after", "behind",
 };
 
 static const char *set_answer(struct kb_rule *r, const char *value)
@@ -513,7 +548,10 @@ static const char *set_number(struct kb_rule *r, const char *name, int64_t v)
         a->at = (uint32_t)v;
     else if (strcmp(name, "text") == 0)
         a->text = (int32_t)v;
-    else if (strcmp(name, "error") == 0) {
+    else if (strcmp(name, "blame") == 0) {
+        a->has_blame = true;
+        a->blame = (int32_t)v;
+    } else if (strcmp(name, "error") == 0) {
         a->has_error = true;
         a->error = (int16_t)v;
     } else if (strcmp(name, "offset") == 0) {

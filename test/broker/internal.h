@@ -303,6 +303,8 @@ struct kb_conn {
     struct kb_timer timer;     /* end of a throttle */
     struct kb_timer out_timer; /* output that is due later */
     int64_t last_due_ns;
+    uint8_t *behind; /* an answer that goes out behind the next one; or NULL */
+    size_t behind_size;
     bool counts; /* it ends by take_end when take_left bytes were read */
     int64_t take_left;
     enum kb_answer take_end;

@@ -215,11 +215,13 @@ enum kb_answer {
     KB_ANSWER_RESET,     /* none, and RST */
     KB_ANSWER_CUT,       /* its first `at` bytes, then FIN */
     KB_ANSWER_CUT_STALL, /* its first `at` bytes, then silence */
+    KB_ANSWER_CUT_RESET, /* its first `at` bytes, then RST */
     KB_ANSWER_SHORT,     /* body cut after `at` bytes, the size says so */
     KB_ANSWER_GARBAGE,   /* right size, body of pseudo-random bytes */
     KB_ANSWER_FLIP,      /* bit `at` of the body flipped */
     KB_ANSWER_TWICE,
     KB_ANSWER_WRONG_ID,    /* another correlation id */
+    KB_ANSWER_LIE,         /* all of it, behind a size field of `at` */
     KB_ANSWER_HUGE,        /* a size field of INT32_MAX */
     KB_ANSWER_NEGATIVE,    /* a size field of -1 */
     KB_ANSWER_TINY,        /* a frame of 2 bytes */
@@ -228,6 +230,7 @@ enum kb_answer {
     KB_ANSWER_DRIBBLE,     /* one byte every `dribble_ns` */
     KB_ANSWER_HALF_CLOSE,  /* the answer, then the broker's half is closed */
     KB_ANSWER_CLOSE_AFTER, /* the answer, then FIN */
+    KB_ANSWER_BEHIND,      /* the answer, behind the next one */
     KB_ANSWER_KINDS
 };
 
@@ -250,9 +253,12 @@ struct kb_action {
     int64_t log_start; /* answered instead of the real one, or of -1 */
     bool has_throttle;
     int32_t throttle_ms; /* answered, and enforced if positive */
-    bool has_take; /* of a connection: not at once, but when so many bytes of it */
-    int64_t take;  /* were read, it ends as `answer` says */
-    int32_t text;  /* bytes of an error message, none of them fit to print */
+    bool
+        has_take; /* of a connection: not at once, but when so many bytes of it */
+    int64_t take;    /* were read, it ends as `answer` says */
+    int32_t text;    /* bytes of an error message, none of them fit to print */
+    bool has_blame;  /* the answer names this record of the batch as the one */
+    int32_t blame;   /* that is to blame */
     bool no_brokers; /* Metadata that names none */
 };
 

@@ -412,8 +412,24 @@ static void hint(struct kb_request *q, const struct produce_response_topic *t,
         add_endpoint(q, &c->nodes[p->leader]);
 }
 
+/* KIP-467, and a record that the script chose. */
+static void blame(struct kb_wait *w)
+{
+    struct produce_record_error *e =
+        kp__arena_alloc_array(&w->request->arena, 1, sizeof(*e));
+
+    if (e == NULL)
+        return;
+    memset(e, 0, sizeof(*e));
+    e->batch_index = w->action.blame;
+    w->answer->record_errors.items = e;
+    w->answer->record_errors.count = 1;
+}
+
 static void force(struct kb_wait *w)
 {
+    if (w->action.has_blame)
+        blame(w);
     if (w->forced)
         w->answer->error_code = w->forced_error;
     if (w->action.has_offset)

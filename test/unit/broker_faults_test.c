@@ -213,6 +213,12 @@ START_TEST(cut_at_every_byte)
         kb_conn_close(k, true, 0);
         k = kb_connect(c, 1, NULL, 0);
     }
+    rule("api=produce answer=cut-reset at=6");
+    send_to("t", 0);
+    ck_assert_uint_eq(bytes(part, sizeof(part)), 6);
+    expect_end(KB_OUT_RESET);
+    kb_conn_close(k, true, 0);
+    k = kb_connect(c, 1, NULL, 0);
     rule("api=produce answer=cut-stall at=5");
     send_to("t", 0);
     ck_assert_uint_eq(bytes(part, sizeof(part)), 5);
@@ -260,6 +266,12 @@ START_TEST(broken_frames)
     ck_assert_uint_eq(bytes(bad, sizeof(bad)), size);
     ck_assert_int_ne(be32(bad + 4), 7);
 
+    rule("answer=lie at=10");
+    send_to("t", 0);
+    ck_assert_uint_eq(bytes(bad, sizeof(bad)), size);
+    ck_assert_int_eq(be32(bad), 10);
+    ck_assert_int_eq(be32(bad + 4), 7);
+
     rule("answer=huge");
     send_to("t", 0);
     (void)bytes(bad, sizeof(bad));
@@ -294,6 +306,49 @@ START_TEST(broken_frames)
     ck_assert_int_eq(be32(bad + 4), 7);
     ck_assert_ptr_null(kb_conn_output(k));
     ck_assert(put().answered);
+}
+END_TEST
+
+/* Two answers change places, whatever the second one is; an end lets none out. */
+START_TEST(an_answer_behind_the_next)
+{
+    uint8_t first[256], second[256];
+
+    rule("answer=behind");
+    send_to("t", 0);
+    ck_assert_ptr_null(kb_conn_output(k));
+    rule("answer=wrong-id");
+    send_to("t", 0);
+    (void)bytes(first, sizeof(first));
+    (void)bytes(second, sizeof(second));
+    ck_assert_int_ne(be32(first + 4), 7);
+    ck_assert_int_eq(be32(second + 4), 7);
+    ck_assert_ptr_null(kb_conn_output(k));
+    ck_assert_int_eq(stored(), 2);
+    ck_assert(put().answered);
+    rule("answer=behind");
+    send_to("t", 0);
+    rule("answer=close");
+    send_to("t", 0);
+    expect_end(KB_OUT_CLOSE);
+}
+END_TEST
+
+START_TEST(a_record_is_blamed)
+{
+    struct kb_probe_verdict v;
+
+    rule("api=produce error=87 blame=2147483647");
+    v = put();
+    ck_assert_int_eq(v.error, 87);
+    ck_assert_uint_eq(v.record_errors, 1);
+    ck_assert_int_eq(v.first_bad, INT32_MAX);
+    rule("api=produce blame=-1");
+    v = put();
+    ck_assert_int_eq(v.error, 0);
+    ck_assert_int_eq(v.first_bad, -1);
+    ck_assert_uint_eq(v.record_errors, 1);
+    ck_assert_int_eq(stored(), 1);
 }
 END_TEST
 
@@ -565,6 +620,8 @@ static Suite *broker_faults_suite(void)
     tcase_add_test(t, ends);
     tcase_add_test(t, cut_at_every_byte);
     tcase_add_test(t, broken_frames);
+    tcase_add_test(t, an_answer_behind_the_next);
+    tcase_add_test(t, a_record_is_blamed);
     tcase_add_test(t, dribble);
     tcase_add_test(t, omitted_repeated_and_strange_partitions);
     tcase_add_test(t, throttle);
