@@ -96,13 +96,17 @@ static kp_err expiry_cause(const struct io_thread *io,
                            const struct sender_partition *sp,
                            const struct batch *b)
 {
+    const char *text;
+    kp_err own;
+
     if (b->last_err != KP_OK)
         return b->last_err;
     if (sp->leader == NULL)
         return io->last_network_err != KP_OK ? io->last_network_err
                                              : KP_EMETADATA;
+    own = kp__node_error(sp->leader->node, &text);
     if (sp->leader->unreachable)
-        return io->last_network_err;
+        return own != KP_OK ? own : io->last_network_err;
     return KP_OK;
 }
 

@@ -156,6 +156,7 @@ struct world_link {
     int64_t to_ns, from_ns; /* latency to the broker and back */
     bool refuses;           /* connects */
     bool silent;            /* connects never end */
+    bool unreachable;       /* connects fail at once */
     bool stall_to;          /* bytes are taken and do not arrive */
     bool stall_from;        /* what the broker says does not arrive */
     size_t window;          /* bytes on their way a socket takes; 256 KiB */

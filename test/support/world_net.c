@@ -200,7 +200,9 @@ static kp_err t_connect(void *arg, const struct address *to,
     (void)send_buffer;
     (void)receive_buffer;
     (void)user_timeout_ns;
-    if (node < 1 || node > WORLD_NODES_MAX) {
+    if (node >= 1 && node <= WORLD_NODES_MAX)
+        w->connected_ns[node][w->connects[node]++ % 16] = w->now_ns;
+    if (node < 1 || node > WORLD_NODES_MAX || w->links[node].unreachable) {
         *sys_errno = ENETUNREACH;
         return KP_ECONNECT;
     }
@@ -213,7 +215,6 @@ static kp_err t_connect(void *arg, const struct address *to,
     c->silent = link_of(c)->silent;
     c->cut_after = link_of(c)->cut_after;
     c->cut_loses = link_of(c)->cut_loses;
-    w->connected_ns[node][w->connects[node]++ % 16] = w->now_ns;
     *w->conns_end = c;
     w->conns_end = &c->next;
     *out = world_must(calloc(1, sizeof(**out)));
