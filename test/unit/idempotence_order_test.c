@@ -184,23 +184,91 @@ START_TEST(lost_answers_of_several)
 }
 END_TEST
 
-/* The connection is cut at any byte of what the client writes. */
-START_TEST(cut_at_any_byte)
+/* D18: five on the wire, each of which fails so or is stored: every pattern. */
+static const struct {
+    const char *what;
+    bool final;
+} failures[] = {
+    {"error=19", false},       {"error=7", false}, {"error=7 append", false},
+    {"error=6 append", false}, {"omit", false},    {"error=45", false},
+    {"error=87", true},
+};
+#define FAILURES ((int)(sizeof(failures) / sizeof(failures[0])))
+
+START_TEST(five_on_the_wire_in_every_pattern)
+{
+    for (int pattern = 0; pattern < 32; pattern++) {
+        struct world *w = world_begin(&(struct world_options){
+            .latency_ns = 20 * KP_NS_PER_MS,
+            .settings = WORLD_SETTINGS(FAST, SINGLES)});
+        struct world_record *first;
+        int64_t offset = 1;
+        char line[80];
+
+        (void)world_send(w, 0);
+        world_settle(w);
+        for (int k = 0; k < 5; k++) {
+            (void)snprintf(line, sizeof(line),
+                           "api=produce skip=%d count=1 %s", k,
+                           failures[_i].what);
+            if ((pattern >> k & 1) != 0)
+                (void)world_rule(w, line);
+        }
+        first = world_send_many(w, 0, 7, 0);
+        world_run_until_attempts(w, 6);
+        ck_assert(!first->reported); /* five, and no answer yet */
+        world_settle(w);
+        for (uint32_t k = 0; k < 7; k++) {
+            struct world_record *r = world_record(w, first->id + k);
+
+            if (failures[_i].final && k < 5 && (pattern >> k & 1) != 0)
+                world_expect(r, KP_INVALID_RECORD, KP_OK, KP_STORED_NO, -1);
+            else
+                world_expect(r, KP_OK, KP_OK, KP_STORED_YES, offset++);
+        }
+        world_check(w);
+        world_end(w);
+    }
+}
+END_TEST
+
+/* How often the client connected, to get three records stored once. */
+static int64_t three_records(size_t cut_after, bool loses)
 {
     struct world *w = world_begin(&(struct world_options){
-        .settings = WORLD_SETTINGS(FAST, SINGLES)});
+        .settings = WORLD_SETTINGS(FAST, SINGLES), .no_wait = true});
     struct world_record *r;
+    int64_t connects;
 
-    world_link(w, 1)->cut_after = 40 + 7 * (size_t)_i;
-    world_link(w, 1)->cut_loses = _i % 2 != 0;
+    world_link(w, 1)->cut_after = cut_after;
+    world_link(w, 1)->cut_loses = loses;
     r = world_send_many(w, 0, 3, 0);
     world_run_ms(w, 500);
     world_link(w, 1)->cut_after = SIZE_MAX;
     world_settle(w);
     all_ok(w, r, 3);
     ck_assert_str_eq(world_log(w, "t", 0), "0 1 2");
+    connects = kb_connects(world_cluster(w), -1);
     world_check(w);
     world_end(w);
+    return connects;
+}
+
+/* A07: every connection is cut at any byte of what the client writes. */
+#define STRIPES 8
+#define BYTES 1000 /* more than it writes on one connection */
+
+START_TEST(cut_at_any_byte)
+{
+    int64_t uncut = three_records(SIZE_MAX, false), connects = 0;
+    int cuts = 0;
+
+    for (size_t n = 1 + (size_t)_i / 2; n <= BYTES; n += STRIPES / 2) {
+        connects = three_records(n, _i % 2 != 0);
+        cuts += connects > uncut ? 1 : 0;
+    }
+    ck_assert_int_eq(connects, uncut); /* it had written less */
+    ck_assert_int_gt(cuts, 300 / (STRIPES / 2));
 }
 END_TEST
 
@@ -514,7 +582,8 @@ static Suite *idempotence_order_suite(void)
     tcase_add_test(t, first_of_several_is_retried);
     tcase_add_test(t, first_of_several_is_refused);
     tcase_add_loop_test(t, lost_answers_of_several, 0, 8);
-    tcase_add_loop_test(t, cut_at_any_byte, 0, 60);
+    tcase_add_loop_test(t, five_on_the_wire_in_every_pattern, 0, FAILURES);
+    tcase_add_loop_test(t, cut_at_any_byte, 0, STRIPES);
     tcase_add_loop_test(t, leader_moves_under_way, 0, 6);
     tcase_add_test(t, parked_and_then_6);
     tcase_add_loop_test(t, leader_dies, 0, 10);
