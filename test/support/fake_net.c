@@ -178,6 +178,23 @@ static void note_attempt(struct fake_net *net, const struct address *to)
     net->attempt_count++;
 }
 
+/* What the system says at once; 0: nothing. */
+static int errno_of(enum fake_listener how)
+{
+    switch (how) {
+    case FAKE_UNREACHABLE:
+        return ENETUNREACH;
+    case FAKE_NO_ADDRESS:
+        return EADDRNOTAVAIL;
+    case FAKE_FORBIDDEN:
+        return EACCES;
+    case FAKE_NO_SOCKET:
+        return EMFILE;
+    default:
+        return 0;
+    }
+}
+
 static kp_err t_connect(void *arg, const struct address *to,
                         int32_t send_buffer, int32_t receive_buffer,
                         int64_t user_timeout_ns, struct transport **out,
@@ -191,8 +208,8 @@ static kp_err t_connect(void *arg, const struct address *to,
     (void)receive_buffer;
     (void)user_timeout_ns;
     note_attempt(net, to);
-    if (how == FAKE_UNREACHABLE || how == FAKE_NO_SOCKET) {
-        *sys_errno = how == FAKE_NO_SOCKET ? EMFILE : ENETUNREACH;
+    if (errno_of(how) != 0) {
+        *sys_errno = errno_of(how);
         return KP_ECONNECT;
     }
     c = must(calloc(1, sizeof *c));
@@ -213,8 +230,8 @@ static enum io_result t_finish(struct transport *t, int *sys_errno)
 
     if (c->how == FAKE_SILENT)
         return IO_AGAIN;
-    if (c->how == FAKE_REFUSES) {
-        *sys_errno = ECONNREFUSED;
+    if (c->how == FAKE_REFUSES || c->how == FAKE_NO_ROUTE) {
+        *sys_errno = c->how == FAKE_REFUSES ? ECONNREFUSED : EHOSTUNREACH;
         return IO_ERROR;
     }
     c->connected = true;

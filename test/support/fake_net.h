@@ -32,10 +32,13 @@ void fake_net_advance_ns(struct fake_net *net, int64_t ns);
 
 /* -- what an attempt to connect meets, from now on -- */
 enum fake_listener {
-    FAKE_REFUSES,     /* ECONNREFUSED, a little later */
+    FAKE_REFUSES, /* ECONNREFUSED, a little later */
     FAKE_ACCEPTS,
     FAKE_SILENT,      /* never anything */
     FAKE_UNREACHABLE, /* ENETUNREACH at once */
+    FAKE_NO_ROUTE,    /* EHOSTUNREACH, a little later */
+    FAKE_NO_ADDRESS,  /* EADDRNOTAVAIL at once */
+    FAKE_FORBIDDEN,   /* EACCES at once */
     FAKE_NO_SOCKET    /* EMFILE at once */
 };
 void fake_net_listen(struct fake_net *net, const char *host, uint16_t port,

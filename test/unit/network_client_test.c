@@ -204,6 +204,19 @@ START_TEST(another_error_in_the_handshake_is_reported)
 }
 END_TEST
 
+/* How a peer ends a handshake that it does not like: FIN, RST, or silence until
+ * we end it. */
+static void end_handshake(struct rig *r, int how)
+{
+    if (how == 0)
+        fake_conn_close(conn(r));
+    else if (how == 1)
+        fake_conn_reset(conn(r));
+    else
+        rig_run(r, 30 * SEC);
+    rig_turn(r);
+}
+
 /* A peer that hangs up on, or never answers, our highest version is asked in
  * version 0 next, once; then from the top again. */
 START_TEST(cut_off_handshake_is_tried_in_version_0_next)
@@ -221,15 +234,16 @@ START_TEST(cut_off_handshake_is_tried_in_version_0_next)
         rig_turn(&r);
         ck_assert(fake_conn_request(conn(&r), &q));
         ck_assert_int_eq(q.header.version, versions[i]);
-        fake_conn_close(conn(&r));
-        rig_turn(&r);
+        end_handshake(&r, _i);
         ck_assert_uint_eq(r.down, i + 1);
+        ck_assert_uint_eq(fake_net_open_count(r.net), 0);
         fake_net_advance_ns(r.net, 2 * SEC);
     }
+    ck_assert_uint_eq(fake_net_attempts(r.net),
+                      4); /* it asks no one by itself */
     kp__client_connect(r.client, n, fake_net_now_ns(r.net));
     rig_turn(&r);
-    fake_conn_close(conn(&r));
-    rig_turn(&r);
+    end_handshake(&r, _i);
     fake_net_advance_ns(r.net, 2 * SEC);
     kp__client_connect(r.client, n, fake_net_now_ns(r.net));
     rig_turn(&r);
@@ -472,6 +486,73 @@ START_TEST(any_sizes_of_reads_and_writes_do)
     ck_assert_int_eq(p[1].end, REQUEST_ANSWERED);
     probe_fini(&p[0]);
     probe_fini(&p[1]);
+    rig_fini(&r);
+}
+END_TEST
+
+/* A poller that speaks of a socket which has nothing, and takes nothing: no
+ * byte moves, nothing ends, and it would sleep for as long as before. */
+START_TEST(readiness_that_is_none)
+{
+    struct rig r;
+    struct fake_request q;
+    struct probe p = {0};
+    struct node *n;
+    struct poll_event e = {.events = POLL_READ | POLL_WRITE};
+    int64_t now_ns, deadline_ns;
+
+    rig_init(&r, "10.0.0.1:9092");
+    n = rig_connect(&r, "10.0.0.1", 9092);
+    fake_conn_limit_writes(conn(&r), SIZE_MAX, 10);
+    probe_send(&p, &r, n);
+    rig_turn(&r);
+    deadline_ns = r.deadline_ns;
+    now_ns = fake_net_now_ns(r.net);
+    ck_assert_int_gt(deadline_ns, now_ns);
+    e.owner = n;
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_uint_eq(kp__client_read(r.client, &e, 1, now_ns), 0);
+        kp__client_timers(r.client, now_ns);
+        ck_assert(!kp__client_write(r.client, now_ns));
+        ck_assert_int_eq(kp__client_next_timer(r.client), deadline_ns);
+    }
+    ck_assert_uint_eq(p.request->written, 10);
+    ck_assert_uint_eq(p.ends, 0);
+    fake_conn_limit_writes(conn(&r), SIZE_MAX, SIZE_MAX);
+    rig_turn(&r);
+    ck_assert(fake_conn_request(conn(&r), &q));
+    answer_metadata(conn(&r), &q, 0);
+    rig_turn(&r);
+    ck_assert_int_eq(p.end, REQUEST_ANSWERED);
+    ck_assert_uint_eq(r.down, 0);
+    probe_fini(&p);
+    rig_fini(&r);
+}
+END_TEST
+
+/* The same while it connects: it is no more connected than it was. */
+START_TEST(readiness_that_is_none_while_connecting)
+{
+    struct rig r;
+    struct node *n;
+    struct poll_event e = {.events = POLL_READ | POLL_WRITE};
+    int64_t now_ns;
+
+    rig_init(&r, "10.0.0.1:9092");
+    fake_net_listen(r.net, "10.0.0.1", 9092, FAKE_SILENT);
+    n = rig_bootstrap_node(&r, 0);
+    kp__client_connect(r.client, n, fake_net_now_ns(r.net));
+    rig_turn(&r);
+    now_ns = fake_net_now_ns(r.net);
+    e.owner = n;
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_uint_eq(kp__client_read(r.client, &e, 1, now_ns), 0);
+        kp__client_timers(r.client, now_ns);
+        ck_assert(!kp__client_write(r.client, now_ns));
+        ck_assert_int_ge(kp__client_next_timer(r.client), now_ns + 7 * SEC);
+    }
+    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    ck_assert_uint_eq(r.down, 0);
     rig_fini(&r);
 }
 END_TEST
@@ -903,6 +984,38 @@ START_TEST(what_is_no_answer_ends_the_connection)
 }
 END_TEST
 
+/* Two were asked, and the second one's answer comes first: none is matched, not
+ * even the one that fits. */
+START_TEST(answers_in_the_wrong_order_end_the_connection)
+{
+    struct rig r;
+    struct fake_request q[2];
+    struct probe p[2];
+    struct node *n;
+
+    memset(p, 0, sizeof p);
+    rig_init(&r, "10.0.0.1:9092");
+    n = rig_connect(&r, "10.0.0.1", 9092);
+    probe_send(&p[0], &r, n);
+    probe_send(&p[1], &r, n);
+    rig_turn(&r);
+    ck_assert(fake_conn_request(conn(&r), &q[0]));
+    ck_assert(fake_conn_request(conn(&r), &q[1]));
+    answer_metadata(conn(&r), &q[1], 0);
+    answer_metadata(conn(&r), &q[0], 0);
+    rig_turn(&r);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(p[i].ends, 1);
+        ck_assert_int_eq(p[i].end, REQUEST_DISCONNECTED);
+        ck_assert_int_eq(p[i].err, KP_EPROTO);
+        probe_fini(&p[i]);
+    }
+    ck_assert(rig_logged(&r, "another request"));
+    ck_assert_uint_eq(fake_net_open_count(r.net), 0);
+    rig_fini(&r);
+}
+END_TEST
+
 START_TEST(an_answer_to_nothing_ends_the_connection)
 {
     struct rig r;
@@ -1032,6 +1145,108 @@ START_TEST(n8_every_address_is_tried_before_it_has_failed)
     ck_assert_uint_eq(r.down, 0);
     ck_assert(rig_shake(&r, fake_net_conn(r.net, "10.0.0.4", 9092)));
     ck_assert(kp__client_is_ready(n));
+    rig_fini(&r);
+}
+END_TEST
+
+/* What the system may have against an address. */
+static const struct {
+    enum fake_listener how;
+    const char *says;
+} noes[] = {
+    {FAKE_REFUSES, "Connection refused"},
+    {FAKE_UNREACHABLE, "Network is unreachable"},
+    {FAKE_NO_ROUTE, "No route to host"},
+    {FAKE_NO_ADDRESS, "Cannot assign requested address"},
+    {FAKE_FORBIDDEN, "Permission denied"},
+    {FAKE_NO_SOCKET, "Too many open files"},
+};
+#define NOES ((int)(sizeof noes / sizeof noes[0]))
+
+/* Whatever it is, the next address of the name is tried in the same moment. */
+START_TEST(each_no_of_connect_leads_to_the_next_address)
+{
+    struct rig r;
+    struct node *n;
+    int64_t began_ns;
+
+    rig_init(&r, "kafka:9092");
+    fake_net_name(r.net, "kafka", "10.0.0.1 10.0.0.2");
+    fake_net_listen(r.net, "10.0.0.1", 9092, noes[_i].how);
+    fake_net_listen(r.net, "10.0.0.2", 9092, FAKE_ACCEPTS);
+    n = rig_bootstrap_node(&r, 0);
+    began_ns = fake_net_now_ns(r.net);
+    kp__client_connect(r.client, n, began_ns);
+    for (int i = 0; i < 4; i++)
+        rig_turn(&r);
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    ck_assert_int_eq(fake_net_attempt_ns(r.net, 1), began_ns);
+    ck_assert(rig_shake(&r, fake_net_conn(r.net, "10.0.0.2", 9092)));
+    ck_assert(kp__client_is_ready(n));
+    ck_assert_uint_eq(r.down, 0);
+    rig_fini(&r);
+}
+END_TEST
+
+/* An address of a family that leads nowhere costs one time-out of setting up,
+ * not the attempt. */
+START_TEST(a_family_that_is_black_leads_to_the_other)
+{
+    static const char *const order[] = {"2001:db8::1 10.0.0.2",
+                                        "10.0.0.2 2001:db8::1"};
+    const char *dead = _i == 0 ? "2001:db8::1" : "10.0.0.2";
+    const char *alive = _i == 0 ? "10.0.0.2" : "2001:db8::1";
+    struct rig r;
+    struct node *n;
+
+    rig_init(&r, "kafka:9092");
+    fake_net_name(r.net, "kafka", order[_i]);
+    fake_net_listen(r.net, dead, 9092, FAKE_SILENT);
+    fake_net_listen(r.net, alive, 9092, FAKE_ACCEPTS);
+    n = rig_bootstrap_node(&r, 0);
+    kp__client_connect(r.client, n, fake_net_now_ns(r.net));
+    rig_run(&r, 7 * SEC);
+    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    rig_run(&r, 6 * SEC); /* 10 s, give or take a fifth */
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    ck_assert(rig_shake(&r, fake_net_conn(r.net, alive, 9092)));
+    ck_assert(kp__client_is_ready(n));
+    ck_assert_uint_eq(r.down, 0);
+    rig_fini(&r);
+}
+END_TEST
+
+/* A name that is not there yet keeps nobody from the next one, and is looked up
+ * again. */
+START_TEST(a_name_that_comes_late_is_found)
+{
+    struct rig r;
+    struct node *late, *there;
+
+    rig_init(&r, "late:9092 there:9092");
+    fake_net_name(r.net, "there", "10.0.0.2");
+    fake_net_listen(r.net, "10.0.0.1", 9092, FAKE_ACCEPTS);
+    fake_net_listen(r.net, "10.0.0.2", 9092, FAKE_ACCEPTS);
+    late = rig_bootstrap_node(&r, 0);
+    there = rig_bootstrap_node(&r, 1);
+    for (int i = 0; i < 10 && fake_net_lookups(r.net) < 2; i++) {
+        (void)kp__client_least_loaded(r.client, fake_net_now_ns(r.net));
+        rig_turn(&r);
+    }
+    kp__client_connect(r.client, late, fake_net_now_ns(r.net));
+    for (int i = 0; i < 3; i++)
+        rig_turn(&r);
+    ck_assert_uint_eq(r.down, 1); /* in no time at all */
+    ck_assert_int_eq(r.down_err, KP_ERESOLVE);
+    ck_assert(rig_shake(&r, fake_net_conn(r.net, "10.0.0.2", 9092)));
+    ck_assert(kp__client_is_ready(there));
+    fake_net_name(r.net, "late", "10.0.0.1");
+    kp__client_connect(r.client, late, fake_net_now_ns(r.net));
+    rig_turn(&r);
+    ck_assert_ptr_null(fake_net_conn(r.net, "10.0.0.1", 9092)); /* backoff */
+    rig_run(&r, 100 * MS);
+    ck_assert(rig_shake(&r, fake_net_conn(r.net, "10.0.0.1", 9092)));
+    ck_assert(kp__client_is_ready(late));
     rig_fini(&r);
 }
 END_TEST
@@ -1601,10 +1816,14 @@ START_TEST(one_fault_is_not_logged_without_end)
 
     rig_init(&r, "10.0.0.1:9092");
     r.on_down = ask_again;
+    fake_net_listen(r.net, "10.0.0.1", 9092, noes[_i].how);
     kp__client_connect(r.client, rig_bootstrap_node(&r, 0),
                        fake_net_now_ns(r.net));
     rig_run(&r, 60 * SEC);
     ck_assert_uint_ge(fake_net_attempts(r.net), 50);
+    ck_assert_uint_le(fake_net_attempts(r.net),
+                      90); /* a second, less a fifth */
+    ck_assert(rig_logged(&r, noes[_i].says));
     {
         size_t warned = 0;
         for (size_t i = 0; i < 32 && i < r.log_count; i++)
@@ -1680,7 +1899,7 @@ static Suite *network_client_suite(void)
                         6);
     tcase_add_test(t, unsupported_even_in_version_0_is_an_end);
     tcase_add_test(t, another_error_in_the_handshake_is_reported);
-    tcase_add_test(t, cut_off_handshake_is_tried_in_version_0_next);
+    tcase_add_loop_test(t, cut_off_handshake_is_tried_in_version_0_next, 0, 3);
     tcase_add_test(t, silent_handshake_says_so_after_request_timeout);
     tcase_add_test(t, broker_too_old_is_refused_with_both_ranges);
     tcase_add_test(t, senseless_ranges_are_passed_over);
@@ -1692,6 +1911,8 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, requests_are_answered_in_order_and_limited);
     tcase_add_test(t, n4_nothing_is_sent_behind_a_partly_written_request);
     tcase_add_loop_test(t, any_sizes_of_reads_and_writes_do, 1, 12);
+    tcase_add_test(t, readiness_that_is_none);
+    tcase_add_test(t, readiness_that_is_none_while_connecting);
     tcase_add_test(t, more_pieces_than_one_write_takes);
     tcase_add_test(t, a_request_without_an_answer_ends_when_it_is_written);
     tcase_add_test(t, cut_at_every_byte_tells_sent_from_unsent);
@@ -1712,6 +1933,7 @@ static Suite *network_client_suite(void)
 
     t = tcase_create("hostile");
     tcase_add_loop_test(t, what_is_no_answer_ends_the_connection, 0, 10);
+    tcase_add_test(t, answers_in_the_wrong_order_end_the_connection);
     tcase_add_loop_test(t, an_answer_to_nothing_ends_the_connection, 0, 2);
     tcase_add_test(t, a_short_answer_ends_the_connection);
     tcase_add_test(t, spoilt_handshakes_do_no_harm);
@@ -1719,6 +1941,10 @@ static Suite *network_client_suite(void)
 
     t = tcase_create("addresses");
     tcase_add_test(t, n8_every_address_is_tried_before_it_has_failed);
+    tcase_add_loop_test(t, each_no_of_connect_leads_to_the_next_address, 0,
+                        NOES);
+    tcase_add_loop_test(t, a_family_that_is_black_leads_to_the_other, 0, 2);
+    tcase_add_test(t, a_name_that_comes_late_is_found);
     tcase_add_test(t, n8_a_lost_connection_is_looked_up_again);
     tcase_add_test(t, without_a_name_server_the_old_addresses_serve);
     tcase_add_test(t, no_address_at_all_is_in_the_status);
@@ -1743,7 +1969,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, least_loaded_in_the_dark_wakes_up_by_itself);
     tcase_add_test(t, an_old_broker_that_is_back_serves_while_bootstrapping);
     tcase_add_test(t, status_comes_and_goes_and_hints_at_listeners);
-    tcase_add_test(t, one_fault_is_not_logged_without_end);
+    tcase_add_loop_test(t, one_fault_is_not_logged_without_end, 0, NOES);
 #ifdef KP_FAILMALLOC
     tcase_add_test(t, no_memory_at_any_moment);
 #endif
