@@ -18,6 +18,7 @@
  * Process.  Our threads take no signals; we raise none.  No call is a
  *           cancellation point.  In a child of fork(2) every call on what it
  *           inherited says KP_EFORK; *_destroy works, and touches no socket.
+ *           dlclose(3) leaves the library mapped.
  */
 #ifndef KP_KP_H
 #define KP_KP_H
