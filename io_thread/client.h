@@ -148,6 +148,7 @@ struct network_client {
     bool misrouted;       /* a handshake was answered REBOOTSTRAP_REQUIRED */
     bool status_set;      /* a cluster status stands */
     char *cluster_id;
+    struct log_limit cluster_limit;
     int32_t next_correlation;
     uint32_t request_count, connections;
     uint32_t shown_requests, shown_connections; /* in the metrics */

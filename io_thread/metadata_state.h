@@ -83,7 +83,7 @@ struct metadata {
     int64_t trying_since_ns; /* -1: not trying */
     uint32_t failures, equivalents;
 
-    struct log_limit failed_limit, topic_limit, count_limit;
+    struct log_limit failed_limit, topic_limit, count_limit, anew_limit;
 };
 
 /* -- metadata_topics.c -- */

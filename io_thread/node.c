@@ -293,11 +293,12 @@ void kp__client_set_cluster_id(struct network_client *c, const char *id,
     if (copy == NULL)
         return; /* the check is made with the next answer */
     kp__str_escape(shown, sizeof shown, id, size);
-    kp__log(c->log, c->cluster_id == NULL ? KP_LOG_INFO : KP_LOG_WARN,
-            "metadata",
-            c->cluster_id == NULL ? "cluster id %s"
-                                  : "the cluster has another id now: %s",
-            shown);
+    if (c->cluster_id == NULL)
+        kp__log(c->log, KP_LOG_INFO, "metadata", "cluster id %s", shown);
+    else
+        kp__log_limited(c->log, &c->cluster_limit, LOG_INTERVAL_NS, KP_LOG_WARN,
+                        "metadata", "the cluster has another id now: %s",
+                        shown);
     kp__free(c->cluster_id);
     c->cluster_id = copy;
 }

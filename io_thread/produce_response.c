@@ -16,6 +16,8 @@
 
 #define CORRUPT_TRIES 3
 #define TEXT_MAX 240
+/* What a broker can make us say again and again is said so often. */
+#define LOG_EVERY_NS (10 * KP_NS_PER_SEC)
 
 /* One partition's verdict. */
 struct verdict {
@@ -154,11 +156,12 @@ static void watch_offset(struct io_thread *io, struct sender_partition *sp,
     if (base_offset < 0)
         return;
     if (fresh && base_offset < sp->next_offset)
-        kp__log(io->p->log, KP_LOG_WARN, "produce",
-                "%s [%d]: stored at offset %lld, though offsets below %lld had "
-                "been acknowledged: the log has lost records",
-                sp->queue->topic->name->text, (int)sp->queue->partition,
-                (long long)base_offset, (long long)sp->next_offset);
+        kp__log_limited(
+            io->p->log, &sp->losses, LOG_EVERY_NS, KP_LOG_WARN, "produce",
+            "%s [%d]: stored at offset %lld, though offsets below %lld had "
+            "been acknowledged: the log has lost records",
+            sp->queue->topic->name->text, (int)sp->queue->partition,
+            (long long)base_offset, (long long)sp->next_offset);
     if (fresh || base_offset >= sp->next_offset)
         sp->next_offset = base_offset + b->record_count;
 }
@@ -214,10 +217,11 @@ static bool judge_identity(struct io_thread *io, struct sender_partition *sp,
             succeed(io, sp, b, &known);
             return true;
         }
-        kp__log(io->p->log, KP_LOG_ERROR, "idempotence",
-                "%s [%d]: a batch sent once was called a duplicate: another "
-                "producer may be using our producer id",
-                sp->queue->topic->name->text, (int)sp->queue->partition);
+        kp__log_limited(
+            io->p->log, &sp->doubles, LOG_EVERY_NS, KP_LOG_ERROR, "idempotence",
+            "%s [%d]: a batch sent once was called a duplicate: another "
+            "producer may be using our producer id",
+            sp->queue->topic->name->text, (int)sp->queue->partition);
         kp__ledger_want_bump(l);
         kp__ledger_want_id(l);
         fail(io, sp, b, v);
@@ -401,9 +405,11 @@ static bool judge_answer(struct io_thread *io, struct produce_call *call,
     };
 
     if (slot == NULL) {
-        kp__log(io->p->log, KP_LOG_WARN, "produce",
-                "%s answered for a partition that was not in the request",
-                kp__node_name(call->node->node));
+        kp__log_limited(io->p->log, &call->node->strange, LOG_EVERY_NS,
+                        KP_LOG_WARN, "produce",
+                        "%s answered for a partition that was not in the "
+                        "request",
+                        kp__node_name(call->node->node));
         return true;
     }
     b = *slot;
@@ -470,10 +476,11 @@ static void read_response(struct io_thread *io, struct produce_call *call,
 
     if (!kp__schema_decode(api->response, body, &io->answers, version,
                            kp__api_flexible(api, version), &answer)) {
-        kp__log(io->p->log, KP_LOG_ERROR, "produce",
-                "%s sent a Produce response that cannot be read (%s)",
-                kp__node_name(call->node->node),
-                body->what != NULL ? body->what : "malformed");
+        kp__log_limited(io->p->log, &call->node->unreadable, LOG_EVERY_NS,
+                        KP_LOG_ERROR, "produce",
+                        "%s sent a Produce response that cannot be read (%s)",
+                        kp__node_name(call->node->node),
+                        body->what != NULL ? body->what : "malformed");
     } else {
         kp__client_throttle(io->client, call->request,
                             answer.throttle_time_ms);

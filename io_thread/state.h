@@ -41,6 +41,7 @@ struct sender_node {
     bool unreachable;
     int64_t ready_since_ns;     /* data waits for it, and nothing was sent or
                                    answered since; 0: none */
+    struct log_limit strange, unreadable; /* answers of it */
 };
 
 struct sender_partition {
@@ -68,6 +69,7 @@ struct sender_partition {
     uint32_t failures;              /* in a row: for the backoff */
     int64_t next_offset;            /* what is sent now is stored at or past it */
     struct topic_metrics *metrics;
+    struct log_limit losses, doubles;
 
     struct ledger ledger; /* idempotence: identities and what became of them */
 };
