@@ -238,7 +238,7 @@ START_TEST(a_text_has_32767_bytes_at_most)
     for (size_t size = 32767; size <= 32768; size++) {
         fill(&o);
         o.tagged.word = (struct text){.data = long_text, .size = size};
-        kp__writer_clear(&w);
+        writer_clear(&w);
         kp__schema_encode(&outer, &w, 2, true, &o);
         ck_assert_int_eq(decode(&got, 2, true), size == 32767);
         if (size == 32768)
