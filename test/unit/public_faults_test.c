@@ -223,7 +223,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* B23: a megabyte of control characters for an error's text. */
+/* B23: control characters for an error's text, as many as a text can have. */
 static char shown[2000];
 
 static void keep_text(const kp_report *report)
@@ -242,7 +242,7 @@ START_TEST(a_hostile_text_is_short_and_plain)
     lines.count = 0;
     kp_config_on_log(c, KP_LOG_DEBUG, keep_line, &lines);
     p = start_producer(c);
-    add_rule("api=produce count=1 error=44 text=1000000");
+    add_rule("api=produce count=1 error=44 text=32767");
     r.on_delivery = keep_text;
     r.tag = &seen;
     ASSERT_OK(kp_send(p, &r, NULL));
@@ -256,6 +256,26 @@ START_TEST(a_hostile_text_is_short_and_plain)
     ck_assert_int_gt(lines.count, 0);
     for (int i = 0; i < lines.count; i++)
         ck_assert_msg(is_plain(lines.line[i].text), "%s", lines.line[i].text);
+}
+END_TEST
+
+/* ... and a megabyte of them, which no text can have: the answer is none, and
+ * the record is sent again. */
+START_TEST(a_text_that_cannot_be_ends_the_connection)
+{
+    kp_config *c = make_config(kp_broker_bootstrap(broker), FAST, NULL);
+    kp_producer *p = start_producer(c);
+    kp_record r = record_of("t", "v");
+    struct seen seen = {0};
+
+    add_rule("api=produce count=1 error=44 text=1000000");
+    r.on_delivery = keep_report;
+    r.tag = &seen;
+    ASSERT_OK(kp_send(p, &r, NULL));
+    await_seen(&seen);
+    ASSERT_OK(seen.report.err);
+    ck_assert_int_eq(seen.report.offset, 0);
+    end(p);
 }
 END_TEST
 
@@ -1032,6 +1052,7 @@ static Suite *public_faults_suite(void)
     tcase_add_loop_test(t, what_an_answer_says_is_looked_at, 0, 5);
     tcase_add_test(t, an_unknown_code_is_shown_and_may_be_stored);
     tcase_add_test(t, a_hostile_text_is_short_and_plain);
+    tcase_add_test(t, a_text_that_cannot_be_ends_the_connection);
     tcase_add_test(t, a_senseless_throttle_time_is_ignored);
     tcase_add_test(t, a_log_function_may_ask);
     tcase_add_test(t, a_log_function_may_block);
