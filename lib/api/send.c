@@ -365,14 +365,12 @@ static kp_err send_waiting(struct send *s, int64_t *waited_ns)
     if (!is_braking(s) || s->ticket.deadline_ns > s->deadline_ns)
         s->ticket.deadline_ns = s->deadline_ns;
     while (err == KP_PENDING) {
-        if (!wait_on(s, waited_ns) && !is_braking(s)) {
-            /* What came in the last moment counts. */
-            err = kp__send_try(s);
-            if (err == KP_PENDING)
-                return kp__send_give_up(s);
-            return err;
-        }
-        err = kp__send_try(s);
+        /* The brake's end is no reason to give up. */
+        bool in_time = wait_on(s, waited_ns) || is_braking(s);
+
+        err = kp__send_try(s); /* what came in the last moment counts */
+        if (err == KP_PENDING && !in_time)
+            err = kp__send_give_up(s);
     }
     return err;
 }
