@@ -196,18 +196,12 @@ static int by_topic(const void *a, const void *b)
 static size_t pieces(void *owner, struct iovec *out, size_t max)
 {
     struct batch *b = owner;
-    size_t count = 1;
 
     if (max == 0)
-        return 1 + (b->split.body != NULL ? 1 : kp__batch_iov_count(b));
+        return 1 + kp__batch_iov_count(b);
     out[0].iov_base = b->header;
     out[0].iov_len = RECORD_BATCH_HEADER_SIZE;
-    if (b->split.body != NULL) {
-        out[count].iov_base = (void *)(uintptr_t)b->split.body;
-        out[count++].iov_len = b->wire_size;
-        return count;
-    }
-    return count + kp__batch_iov(b, out + count, max - count);
+    return 1 + kp__batch_iov(b, out + 1, max - 1);
 }
 
 /* The topics array over call->batches, which stand sorted. */
