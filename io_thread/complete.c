@@ -33,8 +33,6 @@ void kp__release(struct io_thread *io, struct batch *b)
 static void count_errors(struct io_thread *io, struct sender_partition *sp,
                          const struct batch *b, kp_err err)
 {
-    if (err == KP_OK)
-        return;
     kp__metrics_record(io->p->metrics, SENSOR_RECORD_ERRORS,
                        (double)b->record_count, io->now_ns);
     if (sp->metrics == NULL)
@@ -56,30 +54,27 @@ static void queue_report(struct io_thread *io, struct sender_partition *sp,
         kp__list_push_back(&io->to_report, &sp->report_link);
 }
 
-void kp__complete(struct io_thread *io, struct sender_partition *sp,
-                  struct batch *b, kp_err err, kp_err cause,
-                  int64_t base_offset, int64_t append_time_ms,
-                  const char *text)
+/* Its numbers may outlive it. */
+static void leave_ledger(struct io_thread *io, struct sender_partition *sp,
+                         const struct batch *b)
 {
-    struct ledger_entry *e;
-    struct outcome o;
+    struct ledger_entry *e = io->settings->idempotence && b->base_sequence >= 0
+                                 ? kp__ledger_find(&sp->ledger, b)
+                                 : NULL;
 
-    /* First: a batch that was never looked at has no certainty before it. */
-    kp__register(io, sp, b);
-    o = (struct outcome){
-        .err = err,
-        .cause = cause == err ? KP_OK : cause,
-        .stored = b->certainty,
-        .base_offset = base_offset,
-        .append_time_ms = append_time_ms,
-    };
-    b->fate = FATE_COMPLETED;
-    count_errors(io, sp, b, err);
-    e = io->settings->idempotence && b->base_sequence >= 0
-            ? kp__ledger_find(&sp->ledger, b)
-            : NULL;
     if (e != NULL)
         kp__ledger_gone(&sp->ledger, e, b->certainty);
+}
+
+/* o: all but `stored`, which is what b is certain of. */
+static void complete(struct io_thread *io, struct sender_partition *sp,
+                     struct batch *b, struct outcome o, const char *text)
+{
+    /* First: a batch that was never looked at has no certainty before it. */
+    kp__register(io, sp, b);
+    o.stored = b->certainty;
+    b->fate = FATE_COMPLETED;
+    leave_ledger(io, sp, b);
     if (b->split.origin != NULL) {
         if (kp__split_complete(b, &o, text))
             queue_report(io, sp, b->split.origin);
@@ -89,6 +84,29 @@ void kp__complete(struct io_thread *io, struct sender_partition *sp,
     if (text != NULL && b->result->text == NULL)
         b->result->text = kp__strdup(text);
     queue_report(io, sp, b);
+}
+
+void kp__complete_stored(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b, int64_t base_offset,
+                         int64_t append_time_ms)
+{
+    complete(io, sp, b,
+             (struct outcome){.base_offset = base_offset,
+                              .append_time_ms = append_time_ms},
+             NULL);
+}
+
+void kp__complete_failed(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b, kp_err err, kp_err cause,
+                         const char *text)
+{
+    count_errors(io, sp, b, err);
+    complete(io, sp, b,
+             (struct outcome){.err = err,
+                              .cause = cause == err ? KP_OK : cause,
+                              .base_offset = -1,
+                              .append_time_ms = -1},
+             text);
 }
 
 /* Why a batch that ran out of time did not get away. */
@@ -162,7 +180,7 @@ static void give_up(struct io_thread *io, struct sender_partition *sp,
         kp__metrics_record(io->p->metrics, SENSOR_QUEUE_TIME_MS,
                            (double)(io->now_ns - b->created_ns) / KP_NS_PER_MS,
                            io->now_ns);
-    kp__complete(io, sp, b, err, expiry_cause(io, sp, b), -1, -1, said);
+    kp__complete_failed(io, sp, b, err, expiry_cause(io, sp, b), said);
 }
 
 /* Handed to a connection: it cannot be withdrawn from the frame, and no answer

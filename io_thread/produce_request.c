@@ -107,11 +107,10 @@ static bool is_too_new(const struct sender_node *sn, const struct batch *b)
 static void refuse(struct io_thread *io, struct sender_partition *sp,
                    struct batch *b)
 {
-    kp__complete(io, sp, b, KP_UNSUPPORTED_COMPRESSION_TYPE, b->last_err, -1,
-                 -1,
-                 "the broker speaks Produce below version 7, which has no "
-                 "zstd: choose another compression.type, or brokers from "
-                 "2.1 on");
+    kp__complete_failed(
+        io, sp, b, KP_UNSUPPORTED_COMPRESSION_TYPE, b->last_err,
+        "the broker speaks Produce below version 7, which has no zstd: choose "
+        "another compression.type, or brokers from 2.1 on");
     kp__release(io, b);
 }
 

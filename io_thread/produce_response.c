@@ -143,8 +143,7 @@ static void fail(struct io_thread *io, struct sender_partition *sp,
         cause = v->err;
         err = KP_EBATCH;
     }
-    kp__complete(io, sp, b, err, cause, -1, -1,
-                 text[0] != '\0' ? text : NULL);
+    kp__complete_failed(io, sp, b, err, cause, text[0] != '\0' ? text : NULL);
     kp__release(io, b);
 }
 
@@ -175,8 +174,7 @@ static void succeed(struct io_thread *io, struct sender_partition *sp,
     if (io->settings->idempotence && b->leader_term == sp->leader_term &&
         kp__ledger_is_current(&sp->ledger, b->producer_id, b->producer_epoch))
         kp__ledger_prove(&sp->ledger);
-    kp__complete(io, sp, b, KP_OK, KP_OK, v->base_offset, v->append_time_ms,
-                 NULL);
+    kp__complete_stored(io, sp, b, v->base_offset, v->append_time_ms);
     kp__release(io, b);
 }
 

@@ -66,11 +66,15 @@ void kp__produce_done(void *arg, struct request *r, enum request_end end,
 
 /* -- complete.c: deciding fates -- */
 /* Give b its outcome: it will be reported in this turn's last step, or when
- * those in front of it are.  Its bytes are not touched. `text` may be NULL. */
-void kp__complete(struct io_thread *io, struct sender_partition *sp,
-                  struct batch *b, kp_err err, kp_err cause,
-                  int64_t base_offset, int64_t append_time_ms,
-                  const char *text);
+ * those in front of it are.  Its bytes are not touched.  Whether a failed one
+ * is stored is what b->certainty says.  base_offset -1: not said; `text` may be
+ * NULL. */
+void kp__complete_stored(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b, int64_t base_offset,
+                         int64_t append_time_ms);
+void kp__complete_failed(struct io_thread *io, struct sender_partition *sp,
+                         struct batch *b, kp_err err, kp_err cause,
+                         const char *text);
 /* The first look at a batch: it counts for flush and stands in line for
  * reports. */
 void kp__register(struct io_thread *io, struct sender_partition *sp,
