@@ -49,13 +49,28 @@ enum connection_state {
  *   not in the newest metadata      LEAVE    closed as soon as no request is on
  *                                            it, unless it is named again
  *   has another address now         MOVED    closed
- *   no more can be written to it    BROKEN   what the peer has said is read, then
- *                                            it is lost
+ *   no more can be written to it    BROKEN   what the peer has said is read,
+ *                                            then it is lost
  *
  * A doom gives way to a later one of this list only.  BROKEN goes with the
  * socket, the others with the whole attempt, whatever ends them.  Meanwhile
  * nothing new is sent. */
 enum doom { DOOM_NONE, DOOM_LEAVE, DOOM_MOVED, DOOM_BROKEN };
+
+/* How a connection's socket takes what is queued.
+ *
+ *   FREE --takes a part--> BLOCKED --POLL_WRITE--> DRAINING --takes all--> FREE
+ *                             ^------takes a part------'
+ *   from each of them: BROKEN, with DOOM_BROKEN
+ *
+ * Only while it is FREE more may be sent: so what is queued behind a request
+ * that the socket does not take stays small. */
+enum writing {
+    WRITING_FREE,
+    WRITING_BLOCKED,  /* the poller is asked when it takes more */
+    WRITING_DRAINING, /* it takes more: the rest of what was held up */
+    WRITING_BROKEN
+};
 
 struct version_range {
     int16_t min, max; /* what both speak; max < 0: nothing */
@@ -96,9 +111,8 @@ struct node {
     struct list in_flight; /* wholly written, no answer yet */
     uint32_t request_count;
     uint32_t aside_count;  /* requests in client->refused */
-    bool write_blocked;    /* the socket takes no more: wait for POLL_WRITE */
-    bool stalled;          /* was blocked, and the queue is not empty yet */
-    int write_errno;
+    enum writing writing;
+    int write_errno;       /* of a BROKEN one */
     uint32_t generation;   /* of the connection: raised at each end of one */
     struct list_node write_link;   /* client->writable */
     struct list_node doom_link;    /* client->doomed */

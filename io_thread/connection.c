@@ -210,8 +210,7 @@ static void drop_transport(struct node *n)
     c->env.transport->close(t);
     n->watched = 0;
     n->generation++;
-    n->write_blocked = false;
-    n->stalled = false;
+    n->writing = WRITING_FREE;
     n->throttled_until_ns = 0;
     if (n->doom == DOOM_BROKEN) {
         n->doom = DOOM_NONE;
@@ -333,6 +332,7 @@ void kp__connection_doom(struct node *n, enum doom doom)
 
 void kp__connection_broken(struct node *n, int sys_errno)
 {
+    n->writing = WRITING_BROKEN;
     n->write_errno = sys_errno;
     kp__connection_doom(n, DOOM_BROKEN);
 }

@@ -26,7 +26,9 @@ void kp__stream_watch(struct node *n, uint32_t want)
 
 void kp__stream_wake(struct node *n)
 {
-    if (!n->write_blocked && !kp__node_linked(&n->write_link) &&
+    bool takes = n->writing == WRITING_FREE || n->writing == WRITING_DRAINING;
+
+    if (takes && !kp__node_linked(&n->write_link) &&
         !kp__list_empty(&n->queue))
         kp__list_push_back(&n->client->writable, &n->write_link);
 }
@@ -201,9 +203,8 @@ void kp__stream_event(struct node *n, uint32_t events, uint32_t *answers)
     }
     if (!kp__connection_is_up(n))
         return; /* of a socket that is closed by now */
-    if ((events & POLL_WRITE) != 0 && n->write_blocked &&
-        n->doom != DOOM_BROKEN) {
-        n->write_blocked = false;
+    if ((events & POLL_WRITE) != 0 && n->writing == WRITING_BLOCKED) {
+        n->writing = WRITING_DRAINING;
         kp__stream_wake(n);
     }
     if ((events & POLL_READ) != 0)
@@ -276,8 +277,7 @@ static void count_out(struct node *n, size_t bytes)
 
 static void block(struct node *n)
 {
-    n->write_blocked = true;
-    n->stalled = true;
+    n->writing = WRITING_BLOCKED;
     kp__stream_watch(n, POLL_READ | POLL_WRITE);
 }
 
@@ -287,9 +287,9 @@ static void unblock(struct node *n)
     struct network_client *c = n->client;
 
     kp__stream_watch(n, POLL_READ);
-    if (!n->stalled)
+    if (n->writing != WRITING_DRAINING)
         return;
-    n->stalled = false;
+    n->writing = WRITING_FREE;
     if (n->state == CONNECTION_READY)
         c->events.node_can_send(c->events.arg, n);
 }
@@ -311,7 +311,6 @@ bool kp__stream_write(struct node *n)
             return any;
         }
         if (result != IO_DONE) {
-            n->write_blocked = true; /* no more; what came in is read first */
             kp__connection_broken(n, sys_errno);
             return any;
         }
