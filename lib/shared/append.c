@@ -97,7 +97,8 @@ static inline size_t put_usual(const struct record_accumulator *a,
     q->at = encode(q->at, length, r, now->timestamp_ms - b->base_timestamp_ms,
                    (int32_t)b->record_count);
     size += (size_t)(intptr_t)q->at;
-    kp__append_count(x, b, size, now->timestamp_ms);
+    kp__append_count(x, b, size, now->timestamp_ms,
+                     r->on_delivery != NULL || r->queue != NULL);
     return size;
 }
 

@@ -25,13 +25,12 @@ static inline bool kp__append_past_linger(const struct record_accumulator *a,
            now->coarse_ns - q->open->created_ns >= a->linger_ns;
 }
 
-/* A record of `size` bytes was written to b as its next. */
+/* A record of `size` bytes was written to b as its next.  has_report: it is
+ * called back or posted. */
 static inline void kp__append_count(struct append *x, struct batch *b,
-                                    size_t size, int64_t timestamp_ms)
+                                    size_t size, int64_t timestamp_ms,
+                                    bool has_report)
 {
-    const kp_record *r = x->record;
-    bool has_report = r->on_delivery != NULL || r->queue != NULL;
-
     x->result = b->result;
     x->index = b->record_count++;
     b->raw_size += size;

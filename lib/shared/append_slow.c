@@ -146,7 +146,7 @@ static void put_record(struct attempt *t)
                               (int32_t)b->record_count);
     if (b->reports.slots != NULL)
         kp__batch_put_slot(b, t->r);
-    kp__append_count(t->x, b, t->size, t->now.timestamp_ms);
+    kp__append_count(t->x, b, t->size, t->now.timestamp_ms, t->has_report);
     if (is_unkeyed(t))
         q->sticky_bytes += t->size;
 }
@@ -243,22 +243,31 @@ static kp_err run(struct attempt *t)
     }
 }
 
+/* What a look finds is set by the look. */
+static void begin(struct attempt *t, struct record_accumulator *a,
+                  struct append *x, const struct append_now *now)
+{
+    t->a = a;
+    t->x = x;
+    t->r = x->record;
+    t->now = *now;
+    t->has_report = t->r->on_delivery != NULL || t->r->queue != NULL;
+    t->grant = (struct pool_grant){0};
+    t->granted = t->used_data = t->opened = false;
+    t->sealed_count = 0;
+    t->left_sealed = false;
+}
+
 kp_err kp__append_slow(struct record_accumulator *a, struct append *x,
                        struct partition_queue *q, const struct append_now *now,
                        bool hopped)
 {
-    const kp_record *r = x->record;
-    struct attempt t = {
-        .a = a,
-        .x = x,
-        .r = r,
-        .now = *now,
-        .has_report = r->on_delivery != NULL || r->queue != NULL,
-        .q = q,
-        .hopped = hopped,
-    };
+    struct attempt t;
     kp_err err;
 
+    begin(&t, a, x, now);
+    t.q = q;
+    t.hopped = hopped;
     if (q == NULL) {
         err = kp__attempt_resume(&t);
         if (err != KP_OK)
