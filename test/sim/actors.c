@@ -92,14 +92,18 @@ static void on_report(struct world *w, struct world_record *r)
                                      .flags = WORLD_CALLBACK | WORLD_FUTURE});
 
             s->sent++;
+            more->thread = SIM_ACTORS + 1;
             if (more->state == WORLD_WAITING)
                 world_fail(w, "I-47: a send in a callback waits");
         }
         break;
     case 5:
-        if (s->close == NULL && sim_has(s, F_CLOSE) && sim_chance(rng, 10) &&
-            kp_close(p, KP_FOREVER, NULL) != KP_PENDING)
+        if (s->close != NULL || !sim_has(s, F_CLOSE) || !sim_chance(rng, 10))
+            break;
+        if (kp_close(p, KP_FOREVER, NULL) != KP_PENDING)
             world_fail(w, "I-47: a close in a callback waited");
+        if (s->closed_ns == 0)
+            s->closed_ns = world_now_ns(w); /* it gives up at once */
         break;
     default:
         break;
@@ -107,6 +111,22 @@ static void on_report(struct world *w, struct world_record *r)
 }
 
 /* -- living -- */
+
+/* A name that no broker knows, and not much patience. */
+static void send_nowhere(struct sim *s, struct actor *a)
+{
+    static const char *const names[SIM_NO_TOPICS] = {"no-1", "no-2", "no-3",
+                                                     "no-4", "no-5"};
+    struct rng *r = &s->of_feature[F_NAMES];
+
+    a->last = world_send_what(
+        s->w, &(struct world_what){.topic = names[kp__rng_below(r, 5)],
+                                   .partition = -1,
+                                   .flags = a->flags,
+                                   .max_wait_ms = 1 + kp__rng_below(r, 40)});
+    a->last->user = s;
+    a->last->thread = 1 + a->number;
+}
 
 static void send_one(struct sim *s, struct actor *a)
 {
@@ -132,8 +152,13 @@ static void send_one(struct sim *s, struct actor *a)
     if (big < 8 && sim_has(s, F_BIG))
         what.size = big_size;
     s->sent++;
+    if (sim_has(s, F_NAMES) && sim_chance(&s->of_feature[F_NAMES], 8)) {
+        send_nowhere(s, a);
+        return;
+    }
     a->last = world_send_what(s->w, &what);
     a->last->user = s;
+    a->last->thread = 1 + a->number;
 }
 
 static bool is_busy(struct actor *a)

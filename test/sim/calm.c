@@ -90,6 +90,51 @@ static void flushes(struct sim *s)
                    (long long)(c->done_ns - began_ns) / 1000);
 }
 
+static uint64_t all_connects(const struct sim *s)
+{
+    uint64_t n = 0;
+
+    for (int i = 1; i <= s->nodes; i++)
+        n += s->w->connects[i];
+    return n;
+}
+
+static void set_dark(struct sim *s, bool on)
+{
+    for (int32_t i = 1; i <= s->nodes; i++) {
+        struct world_link *l = world_link(s->w, i);
+
+        l->refuses = on && sim_chance(&s->of_feature[F_DARK], 60);
+        l->silent = on && !l->refuses;
+    }
+    if (on)
+        world_cut(s->w, -1, true);
+}
+
+/* I-38: records wait and nobody can be reached.  There is a turn for what an
+ * attempt to connect needs (I-40 says how many of those there may be), and none
+ * besides. */
+static void in_the_dark(struct sim *s)
+{
+    uint64_t turns, connects;
+
+    set_dark(s, true);
+    for (int i = 0; i < 3; i++)
+        (void)world_send(s->w, 0);
+    world_run_ms(s->w, 500);
+    turns = world_turns(s->w);
+    connects = all_connects(s);
+    world_run_ms(s->w, 3000);
+    turns = world_turns(s->w) - turns;
+    connects = all_connects(s) - connects;
+    if (turns > 60 + 8 * connects)
+        world_fail(s->w, "I-38: %llu turns in the dark, for %llu connects",
+                   (unsigned long long)turns, (unsigned long long)connects);
+    set_dark(s, false);
+    settle_down(s);
+    works_again(s);
+}
+
 /* Promise 9: a minute with nothing to do. */
 static void is_idle(struct sim *s)
 {
@@ -109,5 +154,8 @@ void sim_calm(struct sim *s)
     works_again(s);
     lingers(s);
     flushes(s);
+    if (sim_has(s, F_DARK))
+        in_the_dark(s);
     is_idle(s);
+    sim_bounds_idle(s);
 }

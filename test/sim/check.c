@@ -13,7 +13,7 @@
 #include "lib/api/producer.h"
 #include "test/sim/sim.h"
 
-#define LANES 16 /* partitions of a topic that are looked at */
+#define LANES SIM_LANES
 
 /* One partition as it was after the turn before. */
 struct lane {
@@ -325,8 +325,7 @@ static void check_topic_line(struct checker *c, const struct world_record *r)
     struct topic *t;
 
     if (sim_has(c->s, F_MEMORY) || s->step != SEND_TOPIC ||
-        s->ticket.word == NULL ||
-        atomic_load(s->ticket.word) != s->ticket.seen)
+        s->ticket.word == NULL || atomic_load(s->ticket.word) != s->ticket.seen)
         return;
     t = kp__topics_find(c->s->w->p->topics, r->topic, strlen(r->topic));
     if (t != NULL && kp__topic_view(t) != NULL &&
@@ -416,6 +415,7 @@ static void on_turn(struct world *w, void *arg)
     struct checker *c = arg;
 
     (void)w;
+    sim_told_turn(c->s);
     check_attempts(c);
     check_topic(c, "t", 0);
     check_topic(c, "later", 1);
@@ -483,6 +483,7 @@ void sim_check_all(struct sim *s)
     struct checker *c = s->checker;
 
     world_check(s->w);
+    sim_bounds_check(s);
     note_count(c);
     check_calls(c);
     for (uint32_t i = 0; i < s->w->record_count; i++) {
@@ -512,6 +513,8 @@ void sim_check_begin(struct sim *s)
             c->runs[t][i].producer_id = c->lanes[t][i].producer_id =
                 c->lanes[t][i].gone = c->lanes[t][i].leader_epoch = -1;
     s->checker = c;
+    sim_told_begin(s);
+    sim_bounds_begin(s);
     note_count(c);
     world_on_turn(s->w, on_turn, c);
 }
@@ -537,6 +540,8 @@ static void check_unwatched(struct sim *s)
 void sim_check_end(struct sim *s)
 {
     check_calls(s->checker);
+    sim_told_end(s);
+    sim_bounds_end(s);
     check_unwatched(s);
     world_on_turn(s->w, NULL, NULL);
     free(s->checker);

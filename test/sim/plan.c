@@ -37,7 +37,8 @@ static void draw_features(struct sim *s)
         kp__rng_seed(&s->of_feature[f],
                      s->seed ^
                          ((uint64_t)f + 1) * UINT64_C(0x9e3779b97f4a7c15));
-        if (sim_chance(&s->rng, features[f].percent))
+        if (sim_chance(f < F_NAMES ? &s->rng : &s->of_feature[f],
+                       features[f].percent))
             s->on |= UINT64_C(1) << f;
     }
     if (sim_chance(&s->rng, 10))
@@ -146,6 +147,7 @@ void sim_plan(struct sim *s)
         .latency_ns = latency_ms * MS,
         .settings = l.items,
         .watches_log = true,
+        .watches_wire = true,
     });
     if (sim_has(s, F_ENDS) && !s->plain)
         near_the_ends(s);

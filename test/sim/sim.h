@@ -6,6 +6,8 @@
  *   actors.c   the application: threads that send, flush, close
  *   weather.c  the network and the brokers
  *   check.c    what must hold after each turn
+ *   told.c     what reports may say
+ *   bounds.c   what must not grow
  *   calm.c     what must hold when the weather is over
  *   seed.c     the life of one seed
  *   child.c    seeds in a process of their own
@@ -46,6 +48,8 @@ struct sim_limits {
 #define SIM_ACTORS 6
 #define SIM_CLAIMS 3
 #define SIM_TOPICS 2
+#define SIM_NO_TOPICS 5 /* names of topics that there are not */
+#define SIM_LANES 16 /* partitions of a topic that are looked at */
 
 struct actor {
     struct rng rng;
@@ -84,6 +88,7 @@ struct sim {
     int actor_count;
     int sent;
     struct world_call *close;
+    int64_t closed_ns; /* when a callback closed it; 0: none did */
 
     /* the weather */
     int faults;
@@ -95,6 +100,8 @@ struct sim {
     } claims[SIM_CLAIMS];
 
     struct checker *checker;
+    struct told *told;
+    struct bounds *bounds;
 };
 
 static inline bool sim_has(const struct sim *s, enum feature f)
@@ -126,6 +133,17 @@ void sim_check_begin(struct sim *s);
 /* What costs more than a turn's check; now and then, and at the end. */
 void sim_check_all(struct sim *s);
 void sim_check_end(struct sim *s);
+
+/* told.c: the reports that this turn brought. */
+void sim_told_begin(struct sim *s);
+void sim_told_turn(struct sim *s);
+void sim_told_end(struct sim *s);
+
+/* bounds.c */
+void sim_bounds_begin(struct sim *s);
+void sim_bounds_check(struct sim *s);
+void sim_bounds_idle(struct sim *s); /* after a minute with nothing to do */
+void sim_bounds_end(struct sim *s);
 
 /* calm.c: after the weather. */
 void sim_calm(struct sim *s);

@@ -258,6 +258,7 @@ static void do_versions(struct sim *s, struct rng *r)
     struct kb_cluster *c = world_cluster(s->w);
     int32_t node = some_node(s, r);
 
+    s->w->old_versions = true;
     /* a broker changes its versions only by a restart */
     world_cut(s->w, node, sim_chance(r, 50));
     kb_node_versions(c, node, API_PRODUCE, 0,

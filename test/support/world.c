@@ -171,6 +171,7 @@ void world_fail_memory(struct world *w, long nth, long gap)
 {
     w->fails_in = nth;
     w->fails_gap = gap;
+    w->fails_memory = w->fails_memory || nth >= 0;
 }
 
 long world_allocations(const struct world *w)
@@ -206,6 +207,7 @@ static void turn(struct world *w)
 #ifdef KP_DEBUG
     kp__pool_check(w->p->pool);
 #endif
+    world_known_run(w);
     world_collect(w);
     if (w->on_turn != NULL)
         w->on_turn(w, w->on_turn_arg);
@@ -456,6 +458,8 @@ struct world *world_begin(const struct world_options *o)
     w->trace = trace_all || getenv("KP_WORLD_TRACE") != NULL;
     w->digest = UINT64_C(0xcbf29ce484222325);
     w->poll_queue = true;
+    w->watches_wire = o->watches_wire;
+    w->split_ns = -1;
     w->fails_in = -1;
     kp__map_init(&w->names);
     world_net_init(w);

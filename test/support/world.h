@@ -42,6 +42,7 @@ struct world_options {
     uint64_t seed;
     int64_t latency_ns;     /* one way; 0: 1 ms */
     bool watches_log;       /* world_on_log is going to be called */
+    bool watches_wire;      /* fill in what is `known` of each record */
     bool no_wait;           /* do not run until "t" is known and has an id */
     const struct kb_config *broker; /* NULL: defaults; nodes is this one's */
     kp_partitioner_fn partitioner;
@@ -108,9 +109,18 @@ struct world_record {
     int64_t appended_id;
     int32_t appended_epoch, appended_sequence;
     uint32_t stored_times; /* in logs, at the last world_check */
+    /* known to the client at the end of the last turn: attempts that left it
+     * whole and may have stored it, and whether an answer said that one did */
+    uint32_t maybe_stored, attempts;
+    bool said_stored;
+    /* called too large: among how many, when, and how often */
+    int32_t too_large;
+    int64_t too_large_ns;
+    uint32_t too_large_times;
     bool public_in_callback; /* could another thread see the future done? */
     /* for hooks */
     void *user;
+    int thread; /* that sent it: as the test numbers them, from 0 */
     /* the world's */
     struct world_sending *sending;
     kp_future future;

@@ -17,6 +17,16 @@
 
 /* -- reports -- */
 
+static void note_told(struct world *w, uint32_t id)
+{
+    if (w->told_count == w->told_capacity) {
+        w->told_capacity = w->told_capacity == 0 ? 64 : 2 * w->told_capacity;
+        w->told = world_must(
+            realloc(w->told, w->told_capacity * sizeof(*w->told)));
+    }
+    w->told[w->told_count++] = id;
+}
+
 static void copy_report(struct world_record *r, const kp_report *report)
 {
     struct world *w = r->w;
@@ -36,6 +46,7 @@ static void copy_report(struct world_record *r, const kp_report *report)
         return;
     r->reported = true;
     r->reported_ns = w->now_ns;
+    note_told(w, r->id);
     if (w->is_sim && report->stored == KP_STORED_NO && r->appended)
         world_fail(w, "I-04: record %u is reported NO and was appended",
                    r->id);
@@ -529,6 +540,7 @@ void world_actors_fini(struct world *w)
         free(r);
     }
     free(w->records);
+    free(w->told);
     for (size_t i = 0; i < w->call_count; i++)
         free(w->calls[i]);
     kp_cq_destroy(w->queue);

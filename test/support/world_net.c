@@ -42,6 +42,7 @@ struct world_conn {
     bool watched;
     uint32_t want;
     void *owner;
+    struct known *known;
 };
 
 struct transport {
@@ -215,6 +216,8 @@ static kp_err t_connect(void *arg, const struct address *to,
     c->silent = link_of(c)->silent;
     c->cut_after = link_of(c)->cut_after;
     c->cut_loses = link_of(c)->cut_loses;
+    if (w->watches_wire)
+        c->known = world_known_begin(w, node);
     *w->conns_end = c;
     w->conns_end = &c->next;
     *out = world_must(calloc(1, sizeof(**out)));
@@ -276,6 +279,7 @@ static enum io_result t_writev(struct transport *t, const struct iovec *iov,
 
         stream_write(&c->to, iov[i].iov_base, n,
                      w->now_ns + link_of(c)->to_ns);
+        world_known_note(c->known, true, iov[i].iov_base, n);
         left -= n;
         *written += n;
     }
@@ -302,6 +306,7 @@ static enum io_result t_read(struct transport *t, void *buf, size_t size,
         n = n < size ? n : size;
         n = n < link_of(c)->read_step ? n : link_of(c)->read_step;
         memcpy(buf, c->from.data, n);
+        world_known_note(c->known, false, c->from.data, n);
         stream_take(&c->from, n);
         *got = n;
         return IO_DONE;
@@ -626,10 +631,12 @@ void world_net_fini(struct world *w)
             world_fail(w, "I-33: a socket to node %d was never closed",
                        (int)c->node);
         end_broker(c);
+        world_known_end(c->known);
         free(c->to.data);
         free(c->to.marks);
         free(c->from.data);
         free(c->from.marks);
         free(c);
     }
+    free(w->notes);
 }

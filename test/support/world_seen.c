@@ -167,6 +167,44 @@ static void see_body(struct world *w, struct world_attempt *a,
     kp__buf_fini(&raw);
 }
 
+static int32_t read_ids(const uint8_t *body, size_t size, uint32_t *ids,
+                        int32_t most)
+{
+    struct record_view v;
+    struct reader r;
+    int32_t n = 0;
+
+    kp__reader_init(&r, body, size);
+    while (n < most && kp__record_next(&r, &v))
+        ids[n++] = id_of(v.value, v.value_size);
+    return n;
+}
+
+uint32_t *world_ids_of(const uint8_t *batch, size_t size, int32_t *count)
+{
+    struct record_batch_header h;
+    struct reader r;
+    struct buf raw;
+    uint32_t *ids;
+
+    kp__reader_init(&r, batch, size);
+    if (!kp__record_batch_decode(&r, &h))
+        abort();
+    ids = world_must(calloc((size_t)h.record_count + 1, sizeof(*ids)));
+    batch += RECORD_BATCH_HEADER_SIZE;
+    size -= RECORD_BATCH_HEADER_SIZE;
+    kp__buf_init(&raw);
+    if ((h.attributes & 7) == CODEC_NONE)
+        *count = read_ids(batch, size, ids, h.record_count);
+    else if (kp__codec((enum codec_id)(h.attributes & 7))
+                 ->decompress(batch, size, 64 * 1024 * 1024, &raw))
+        *count = read_ids(raw.data, raw.size, ids, h.record_count);
+    else
+        *count = 0;
+    kp__buf_fini(&raw);
+    return ids;
+}
+
 static struct world_attempt *new_attempt(struct world *w)
 {
     if (w->attempt_count == w->attempt_capacity) {
@@ -193,8 +231,8 @@ static void remember_topic(struct world *w, const char *name,
     (void)snprintf(w->topics[w->topic_count++].name, 64, "%s", name);
 }
 
-static void name_topic(struct world *w, const struct produce_request_topic *t,
-                       char out[64])
+void world_name_topic(struct world *w, const struct produce_request_topic *t,
+                      char out[64])
 {
     const char *name;
     struct uuid id;
@@ -226,7 +264,7 @@ static void see_batch(struct world *w, int32_t node, int16_t version,
     a->request = w->request_count;
     a->acks = q->acks;
     a->version = version;
-    name_topic(w, t, a->topic);
+    world_name_topic(w, t, a->topic);
     a->partition = p->index;
     a->size = p->records.size;
     a->first_id = NO_ID;

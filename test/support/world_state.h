@@ -4,7 +4,8 @@
  *   world.c        begin, end, the loop of time
  *   world_net.c    sockets, poller and resolver onto the broker model
  *   world_actors.c sends, flushes, closes, reports
- *   world_seen.c   what reached brokers; the oracle */
+ *   world_seen.c   what reached brokers; the oracle
+ *   world_known.c  what the client can know */
 #ifndef KP_TEST_SUPPORT_WORLD_STATE_H
 #define KP_TEST_SUPPORT_WORLD_STATE_H
 
@@ -12,11 +13,13 @@
 #include "io_thread/state.h"
 #include "lib/api/send.h"
 #include "lib/base/map.h"
+#include "lib/wire/api.h"
 #include "test/support/world.h"
 
 #define WORLD_TOPICS_MAX 32
 
 struct world_conn;
+struct known;
 
 struct world_sending { /* a send that has not returned */
     struct send send;
@@ -58,6 +61,7 @@ struct world {
     /* memory */
     long fails_in, fails_gap; /* -1: never */
     long allocations, calls_before;
+    bool fails_memory; /* world_fail_memory was called */
 
     /* actors */
     struct world_record **records;
@@ -71,6 +75,8 @@ struct world {
     void (*on_report)(struct world *w, struct world_record *r);
     kp_cq *queue;
     bool poll_queue;
+    uint32_t *told; /* ids of records, in the order of their reports */
+    size_t told_count, told_capacity;
 
     /* seen */
     struct world_attempt *attempts;
@@ -90,6 +96,15 @@ struct world {
     /* connects to each node: how many, and when the last ones began */
     uint64_t connects[WORLD_NODES_MAX + 1];
     int64_t connected_ns[WORLD_NODES_MAX + 1][16]; /* by number modulo 16 */
+
+    /* known */
+    bool watches_wire;
+    uint8_t *notes; /* of bytes in and out of the client, this turn */
+    size_t noted, notes_capacity;
+    int32_t handed;    /* correlation ids from here on are of this turn */
+    bool split;        /* a batch was being split when the last turn ended */
+    int64_t split_ns;  /* the last turn with such a one */
+    bool old_versions; /* brokers may speak older ones: the sim's */
 };
 
 /* world.c: around everything that is the library's */
@@ -115,6 +130,17 @@ void world_seen_frame(struct world *w, int32_t node, const uint8_t *frame,
                       size_t size);
 void world_seen_verdict(void *world, const struct kb_verdict *v);
 void world_seen_fini(struct world *w);
+/* The ids of a batch's records (UINT32_MAX: has none), for free(). */
+uint32_t *world_ids_of(const uint8_t *batch, size_t size, int32_t *count);
+void world_name_topic(struct world *w, const struct produce_request_topic *t,
+                      char out[64]);
+
+/* world_known.c: the client's end of a connection; NULL: not watched */
+struct known *world_known_begin(struct world *w, int32_t node);
+void world_known_note(struct known *k, bool is_out, const void *data,
+                      size_t size);
+void world_known_run(struct world *w);
+void world_known_end(struct known *k);
 
 void *world_must(void *p);
 int64_t world_wall_ms(const struct world *w);
