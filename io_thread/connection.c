@@ -343,12 +343,25 @@ void kp__connection_may_leave(struct node *n)
         kp__connection_doom(n, DOOM_LEAVE);
 }
 
+/* Whoever still has something for a node that is listed no more connects to it
+ * again, and each answer of metadata may end that: so the attempt that ends
+ * here keeps its distance from the next. */
+static void leave(struct node *n)
+{
+    int64_t at_ns = kp__ns_add(n->attempt_ns,
+                               n->client->settings->reconnect_backoff_ns);
+
+    if (n->next_attempt_ns < at_ns)
+        n->next_attempt_ns = at_ns;
+    kp__connection_close(n);
+}
+
 static void serve_leave(struct node *n)
 {
     if (n->listed)
         n->doom = DOOM_NONE; /* it is back */
     else if (n->state != CONNECTION_READY || n->request_count == 0)
-        kp__connection_close(n);
+        leave(n);
     /* else: kp__connection_may_leave, when its last request has ended */
 }
 

@@ -1597,6 +1597,30 @@ START_TEST(a_node_that_is_listed_no_more_ends_when_it_is_quiet)
 }
 END_TEST
 
+/* A partition's leader that the newest metadata does not name: each answer ends
+ * the attempt, and whoever has records for it begins another. */
+START_TEST(a_node_that_is_wanted_and_not_listed_keeps_its_backoff)
+{
+    struct rig r;
+    struct node *n;
+    int32_t ids[] = {1};
+
+    rig_init(&r, "10.0.0.9:1");
+    fake_net_listen(r.net, "10.0.0.2", 9092, FAKE_SILENT);
+    (void)broker(&r, 1, "10.0.0.1");
+    n = broker(&r, 2, "10.0.0.2");
+    for (int i = 0; i < 200; i++) { /* a second */
+        kp__client_connect(r.client, n, fake_net_now_ns(r.net));
+        rig_run(&r, 5 * MS);
+        kp__client_keep_only(r.client, ids, 1);
+        rig_turn(&r);
+    }
+    ck_assert_uint_ge(fake_net_attempts(r.net), 10);
+    ck_assert_uint_le(fake_net_attempts(r.net), 21);
+    rig_fini(&r);
+}
+END_TEST
+
 START_TEST(a_node_that_moves_is_found_at_its_new_address)
 {
     struct rig r;
@@ -1960,6 +1984,7 @@ static Suite *network_client_suite(void)
 
     t = tcase_create("nodes");
     tcase_add_test(t, a_node_that_is_listed_no_more_ends_when_it_is_quiet);
+    tcase_add_test(t, a_node_that_is_wanted_and_not_listed_keeps_its_backoff);
     tcase_add_test(t, a_node_that_moves_is_found_at_its_new_address);
     tcase_add_test(t, nonsense_nodes_are_refused);
     tcase_add_test(t, brokers_have_an_end);
