@@ -216,6 +216,7 @@ static kp_err t_connect(void *arg, const struct address *to,
     c->silent = link_of(c)->silent;
     c->cut_after = link_of(c)->cut_after;
     c->cut_loses = link_of(c)->cut_loses;
+    world_trace(w, "connect to node %d", (int)node);
     if (w->watches_wire)
         c->known = world_known_begin(w, node);
     *w->conns_end = c;
@@ -333,6 +334,8 @@ static void t_close(struct transport *t)
 
     if (c->closed || c->watched)
         abort(); /* closed twice, or still in the poller */
+    world_trace(c->w, "the client closes a connection to node %d",
+                (int)c->node);
     c->closed = true;
     c->to.fin_ns = min_ns(
         c->to.fin_ns, after_all(&c->to, c->w->now_ns + link_of(c)->to_ns));
