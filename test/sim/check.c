@@ -183,7 +183,8 @@ static int32_t distance(int32_t from, int32_t to)
 }
 
 /* What was stamped behind a batch that has been given up goes on: it may prove
- * that the other was stored. */
+ * that the other was stored.  It may also arrive late, of a connection that is
+ * gone, when the partition has a newer epoch already. */
 static bool is_behind_gone(const struct checker *c,
                            const struct world_attempt *a)
 {
@@ -193,7 +194,9 @@ static bool is_behind_gone(const struct checker *c,
         t != NULL ? kp__topic_view(t)->queues[a->partition]->sender : NULL;
 
     return sp != NULL &&
-           (first_gone(&sp->ledger) >= 0 ||
+           (sp->ledger.producer_id != a->header.producer_id ||
+            sp->ledger.epoch != a->header.producer_epoch ||
+            first_gone(&sp->ledger) >= 0 ||
             c->lanes[strcmp(a->topic, "t") == 0 ? 0 : 1][a->partition].gone >=
                 0);
 }
