@@ -35,6 +35,8 @@ struct world {
     /* what the brokers say */
     struct metadata_broker brokers[8];
     size_t broker_count;
+    struct metadata_broker *many; /* instead, or NULL */
+    size_t many_count;
     struct metadata_topic says[8];
     struct metadata_partition parts[8][16];
     size_t says_count;
@@ -49,6 +51,7 @@ struct world {
     int64_t asked_ns[512];
     bool mute;            /* requests are taken and not answered */
     long calls, fail_nth; /* of the client's allocations from now; 0: none */
+    int64_t longest_ns;   /* of a turn, in processor time */
     /* the topic that was completed last */
     int completed, leaders_then;
     uint32_t version_then;
@@ -220,6 +223,8 @@ static void answer(struct world *w, struct fake_conn *c,
         if (w->says[i].name.data == NULL || was_asked(w, w->says[i].name.data))
             chosen[n++] = w->says[i];
     a.brokers = (struct array){w->brokers, w->broker_count, false};
+    if (w->many != NULL)
+        a.brokers = (struct array){w->many, w->many_count, false};
     a.topics = (struct array){chosen, n, false};
     a.cluster_id = (struct text){w->cluster, strlen(w->cluster)};
     a.error_code = w->error;
@@ -256,18 +261,29 @@ static void serve(struct world *w)
     }
 }
 
+static int64_t processor_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * SEC + t.tv_nsec;
+}
+
 static int64_t turn(struct world *w)
 {
     struct poll_event events[64];
-    int64_t now_ns = fake_net_now_ns(w->r.net), a, b;
+    int64_t now_ns = fake_net_now_ns(w->r.net), a, b, began_ns;
     int n = w->r.env.poller->wait(w->r.poller, now_ns, now_ns, events, 64);
 
+    began_ns = processor_ns();
     memory_ends(w);
     (void)kp__client_read(w->r.client, events, (size_t)n, now_ns);
     kp__client_timers(w->r.client, now_ns);
     kp__metadata_run(w->m, now_ns);
     (void)kp__client_write(w->r.client, now_ns);
     memory_is_back(w);
+    if (processor_ns() - began_ns > w->longest_ns)
+        w->longest_ns = processor_ns() - began_ns;
     serve(w);
     a = kp__client_next_timer(w->r.client);
     b = kp__metadata_next_timer(w->m, now_ns);
@@ -1069,15 +1085,30 @@ START_TEST(spoilt_answers_do_no_harm)
 }
 END_TEST
 
-START_TEST(a_hundred_thousand_partitions)
+static void wait_for(struct world *w, const char *name)
+{
+    struct topic_wait *t = want(w, name);
+
+    for (int i = 0; i < 400 && find(w, name) == NULL; i++)
+        (void)turn(w); /* several reads' worth */
+    ck_assert_ptr_nonnull(find(w, name));
+    unwant(w, t);
+}
+
+/* What a turn takes grows as what is said does, and not as its square: ten times
+ * as much in less than this many times as long. */
+#define LINEAR 40
+
+static int64_t longest_with_partitions(size_t count)
 {
     struct world w;
     struct metadata_partition *p;
-    size_t count = 100000;
+    int64_t longest_ns;
 
     world_init(&w, 3);
     (void)say(&w, "big", 1);
     p = calloc(count, sizeof *p);
+    ck_assert_ptr_nonnull(p);
     for (size_t i = 0; i < count; i++) {
         p[i] = w.parts[0][0];
         p[i].partition_index = (int32_t)i;
@@ -1085,17 +1116,20 @@ START_TEST(a_hundred_thousand_partitions)
     }
     w.says[0].partitions.items = p;
     w.says[0].partitions.count = count;
-    {
-        struct topic_wait *t = want(&w, "big");
-        for (int i = 0; i < 200 && find(&w, "big") == NULL; i++)
-            (void)turn(&w); /* several reads' worth */
-        ck_assert_ptr_nonnull(find(&w, "big"));
-        unwant(&w, t);
-    }
+    wait_for(&w, "big");
     ck_assert_int_eq(kp__topic_view(find(&w, "big"))->count, (int32_t)count);
     ck_assert_uint_eq(w.told_count, count);
+    longest_ns = w.longest_ns;
     world_fini(&w);
     free(p);
+    return longest_ns;
+}
+
+START_TEST(a_hundred_thousand_partitions)
+{
+    int64_t small_ns = longest_with_partitions(10000);
+
+    ck_assert_int_lt(longest_with_partitions(100000), LINEAR * small_ns);
 }
 END_TEST
 
@@ -1164,6 +1198,49 @@ START_TEST(more_partitions_than_any_topic_has)
     free(w.says[0].partitions.items);
     free(w.says[1].partitions.items);
     world_fini(&w);
+}
+END_TEST
+
+static int64_t longest_with_brokers(int32_t count)
+{
+    struct world w;
+    int32_t known = 0;
+    int64_t longest_ns;
+
+    world_init(&w, 3);
+    (void)say(&w, "a", 3);
+    w.many = calloc((size_t)count, sizeof *w.many);
+    ck_assert_ptr_nonnull(w.many);
+    w.many_count = (size_t)count;
+    for (int32_t i = 0; i < count; i++) {
+        w.many[i] = w.brokers[i < 3 ? i : 0];
+        w.many[i].node_id = i + 1;
+    }
+    wait_for(&w, "a");
+    longest_ns = w.longest_ns;
+    for (int32_t i = 1; i <= count; i++)
+        known += kp__client_find(w.r.client, i) != NULL ? 1 : 0;
+    ck_assert_int_ge(known, count < 10000 ? count : 10000);
+    ck_assert_int_le(known, NODES_MAX);
+    /* and then there are three again */
+    free(w.many);
+    w.many = NULL;
+    w.asked = 0;
+    kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
+    run(&w, SEC);
+    ck_assert_uint_ge(w.asked, 1);
+    ck_leader(&w, "a", 2, 3, 5);
+    world_fini(&w);
+    return longest_ns;
+}
+
+/* C18: more brokers than anybody has: as many are known as the table may hold,
+ * and the rest is passed over. */
+START_TEST(brokers_without_end)
+{
+    int64_t small_ns = longest_with_brokers(3000);
+
+    ck_assert_int_lt(longest_with_brokers(30000), LINEAR * small_ns);
 }
 END_TEST
 
@@ -1459,6 +1536,7 @@ static Suite *metadata_suite(void)
     tcase_add_test(t, spoilt_answers_do_no_harm);
     tcase_add_test(t, a_hundred_thousand_partitions);
     tcase_add_test(t, more_partitions_than_any_topic_has);
+    tcase_add_test(t, brokers_without_end);
     suite_add_tcase(s, t);
 
     t = tcase_create("recovery");
