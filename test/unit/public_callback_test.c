@@ -342,6 +342,111 @@ START_TEST(a_callback_sees_that_its_own_future_is_done)
 }
 END_TEST
 
+static void release_own_future(const kp_report *report)
+{
+    struct own_result *o = report->tag;
+
+    while (atomic_load(&o->ready) == 0)
+        pause_ms(1);
+    o->err = report->err;
+    kp_future_release(&o->future, 1);
+    atomic_store(&o->ran, 1);
+}
+
+/* J09: its own, before anybody could wait for it. */
+START_TEST(a_callback_may_release_its_own_future)
+{
+    static struct own_result o;
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
+    kp_record r = record_of("t", "v");
+
+    learn_topic(p, "t");
+    for (int i = 0; i < 100; i++) {
+        atomic_store(&o.ran, 0);
+        atomic_store(&o.ready, 0);
+        o.err = KP_PENDING;
+        r.tag = &o;
+        r.on_delivery = release_own_future;
+        ASSERT_OK(kp_send(p, &r, &o.future));
+        atomic_store(&o.ready, 1);
+        ck_assert(becomes_true(has_run, &o.ran));
+        ASSERT_OK(o.err);
+        ASSERT_ERR(kp_future_wait(&o.future, 0, NULL), KP_EINVAL);
+    }
+    ASSERT_OK(kp_close(p, SOON_MS, &error));
+    ASSERT_OK(kp_producer_destroy(p));
+    ck_assert_uint_eq(stored_count("t", 0), 100);
+}
+END_TEST
+
+struct gate {
+    struct seen seen;
+    _Atomic int inside, may_go;
+};
+
+static void wait_at_the_gate(const kp_report *report)
+{
+    struct gate *g = report->tag;
+
+    atomic_store(&g->inside, 1);
+    while (atomic_load(&g->may_go) == 0)
+        pause_ms(1);
+    g->seen.report = *report;
+    (void)atomic_fetch_add(&g->seen.count, 1);
+}
+
+/* O18: a callback that blocks for longer than records may take.  The I/O thread
+ * stands, and nobody else does; what was sent meanwhile has one report each when
+ * it goes on, and that is true. */
+START_TEST(a_callback_that_blocks_holds_up_reports_alone)
+{
+    static struct gate g;
+    static struct seen seen[50];
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "0", "delivery.timeout.ms",
+                                   "300", "request.timeout.ms", "200", NULL);
+    kp_record r = record_of("t", "v");
+    size_t delivered = 0;
+    int metrics = 0;
+    int64_t began;
+
+    learn_topic(p, "t");
+    r.tag = &g;
+    r.on_delivery = wait_at_the_gate;
+    ASSERT_OK(kp_send(p, &r, NULL));
+    ck_assert(becomes_true(has_run, &g.inside));
+    began = now_ms();
+    for (int i = 0; i < 50; i++) {
+        kp_record more = watched("t", &seen[i]);
+
+        ASSERT_OK(kp_send(p, &more, NULL));
+    }
+    ASSERT_ERR(kp_flush(p, 600, NULL), KP_PENDING);
+    (void)kp_status(p, NULL, NULL);
+    kp_metrics(p, count_metric, &metrics);
+    ck_assert_int_gt(metrics, 50);
+    ck_assert_int_lt(now_ms() - began, SOON_MS / 2);
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_eq(atomic_load(&seen[i].count), 0);
+    atomic_store(&g.may_go, 1);
+    for (int i = 0; i < 50; i++) {
+        await_seen(&seen[i]);
+        if (seen[i].report.err == KP_OK)
+            delivered++;
+        else
+            ASSERT_ERR(seen[i].report.err, KP_ETIMEDOUT);
+        ck_assert_int_eq(seen[i].report.stored == KP_STORED_YES,
+                         seen[i].report.err == KP_OK);
+    }
+    ASSERT_OK(kp_flush(p, SOON_MS, NULL));
+    ck_assert_uint_ge(stored_count("t", 0), 1 + delivered);
+    ASSERT_OK(kp_close(p, SOON_MS, &error));
+    ASSERT_OK(kp_producer_destroy(p));
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_eq(atomic_load(&seen[i].count), 1);
+    ck_assert_int_eq(atomic_load(&g.seen.count), 1);
+}
+END_TEST
+
 struct closing {
     kp_producer *p;
     kp_err close, again, send;
@@ -497,6 +602,8 @@ static Suite *public_callback_suite(void)
     tcase_add_checked_fixture(t, setup, teardown_broker);
     tcase_add_test(t, calls_from_a_callback_never_wait);
     tcase_add_test(t, a_callback_sees_that_its_own_future_is_done);
+    tcase_add_test(t, a_callback_may_release_its_own_future);
+    tcase_add_test(t, a_callback_that_blocks_holds_up_reports_alone);
     tcase_add_test(t, a_close_from_a_callback_starts_one);
     tcase_add_test(t, a_callback_may_send_the_next_record);
     tcase_add_test(t, a_callback_never_waits_for_memory);

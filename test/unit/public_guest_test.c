@@ -242,6 +242,36 @@ START_TEST(a_process_without_address_space)
 END_TEST
 #endif
 
+/* -- a config that goes on changing -- */
+
+/* J10: what is set after the producer was made is the next one's. */
+START_TEST(a_config_changed_after_creation)
+{
+    kp_config *c =
+        make_config(kp_broker_bootstrap(broker), "linger.ms", "60000", NULL);
+    kp_record r = record_of("t", "v");
+    kp_producer *p = NULL;
+    kp_future f;
+
+    lines.count = 0;
+    ASSERT_OK(kp_producer_create(&p, c, &error));
+    ASSERT_OK(kp_config_set(c, "linger.ms", "0", &error));
+    ASSERT_OK(kp_config_set(c, "acks", "0", &error));
+    ASSERT_OK(kp_config_set(c, "bootstrap.servers", "127.0.0.1:1", &error));
+    kp_config_on_log(c, KP_LOG_DEBUG, keep_line, &lines);
+    ASSERT_OK(kp_send(p, &r, &f));
+    ASSERT_ERR(kp_future_wait(&f, 200, NULL), KP_PENDING); /* it lingers */
+    kp_config_destroy(c);
+    ASSERT_OK(kp_flush(p, SOON_MS, &error));
+    ASSERT_OK(kp_future_wait(&f, 0, NULL));
+    kp_future_release(&f, 1);
+    ASSERT_OK(kp_close(p, SOON_MS, &error));
+    ASSERT_OK(kp_producer_destroy(p));
+    ck_assert_int_eq(lines.count, 0);
+    ck_assert_uint_eq(stored_count("t", 0), 1);
+}
+END_TEST
+
 /* -- a locale with other numbers -- */
 
 /* Debian's C.utf8, with a comma where its point is: no other may be there. */
@@ -474,6 +504,7 @@ static Suite *public_guest_suite(void)
     tcase_add_test(t, a_close_at_exit_delivers);
     tcase_add_loop_test(t, a_process_without_address_space, 0, 2);
 #endif
+    tcase_add_test(t, a_config_changed_after_creation);
     tcase_add_test(t, a_locale_with_a_comma);
     suite_add_tcase(s, t);
     t = tcase_create("network");

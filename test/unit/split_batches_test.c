@@ -88,6 +88,35 @@ START_TEST(in_two)
 }
 END_TEST
 
+/* D24: as large as the topic takes to the byte: whole; a byte less, and it is
+ * cut. */
+START_TEST(at_the_limit_to_the_byte)
+{
+    struct world *w = begin(0, "true"); /* sizes without a codec are known */
+    struct world_record *r;
+    char bytes[32];
+    size_t size, n;
+
+    r = send_random(w, 0, 10, 100);
+    world_settle(w);
+    in_order(w, r, 10, 0);
+    ck_assert_uint_eq(world_attempts(w), 1);
+    size = world_attempt(w, 0)->size;
+    for (size_t less = 0; less < 2; less++) {
+        (void)snprintf(bytes, sizeof(bytes), "%zu", size - less);
+        limit(w, bytes);
+        n = world_attempts(w);
+        r = send_random(w, 0, 10, 100);
+        world_settle(w);
+        in_order(w, r, 10, 10 + 10 * (int64_t)less);
+        ck_assert_uint_eq(world_attempt(w, n)->size, size);
+        ck_assert_uint_eq(world_attempts(w), n + (less == 0 ? 1 : 3));
+    }
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Down to single records. */
 START_TEST(down_to_single_records)
 {
@@ -440,6 +469,7 @@ static Suite *split_batches_suite(void)
 
     tcase_add_loop_test(t, no_room_in_the_ledger, 0, CODECS);
     tcase_add_loop_test(t, in_two, 0, CODECS);
+    tcase_add_test(t, at_the_limit_to_the_byte);
     tcase_add_loop_test(t, down_to_single_records, 0, CODECS);
     tcase_add_loop_test(t, one_of_them_is_too_large, 0, CODECS);
     tcase_add_loop_test(t, the_first_is_too_large, 0, CODECS);
