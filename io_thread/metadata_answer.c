@@ -105,7 +105,7 @@ static int32_t count_leaderless(const struct topic_meta *t)
 {
     int32_t n = 0;
 
-    for (int32_t i = 0; i < t->count; i++)
+    for (int32_t i = 0; i < t->living; i++)
         n += t->partitions[i].leader == NULL ? 1 : 0;
     return n;
 }
@@ -230,10 +230,13 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
 {
     const struct metadata_partition *p = a->partitions.items;
     size_t entries = a->partitions.count;
-    int32_t leaderless;
+    int32_t leaderless, count;
     bool news = kp__meta_set_id(m, t, &a->topic_id);
 
-    news = grow_to(m, t, count_taken(m, t, entries)) || news;
+    count = count_taken(m, t, entries);
+    news = grow_to(m, t, count) || news;
+    if (count > t->living)
+        t->living = count < t->count ? count : t->count;
     t->err = KP_OK;
     for (size_t i = 0; i < entries; i++)
         news = take_partition(m, t, version, &p[i]) || news;

@@ -49,6 +49,7 @@ struct topic_meta {
     struct list_node all;    /* m->all */
     struct heap_node again;  /* m->refused_topics */
     int32_t count;
+    int32_t living; /* of the topic as it is: fewer, if it was made anew so */
     struct partition_meta *partitions;
     kp_err err;              /* of the last answer */
     bool status_set;

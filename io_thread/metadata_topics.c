@@ -310,8 +310,11 @@ bool kp__meta_set_id(struct metadata *m, struct topic_meta *t,
     kp__log_limited(m->log, &m->anew_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
                     "metadata", "topic %s was deleted and created anew",
                     t->topic->name->text);
-    for (int32_t i = 0; i < t->count; i++)
+    t->living = 0;
+    for (int32_t i = 0; i < t->count; i++) {
         t->partitions[i].epoch = -1; /* its epochs begin again */
+        t->partitions[i].told = false; /* it may have fewer partitions */
+    }
     return true;
 }
 

@@ -188,6 +188,47 @@ START_TEST(keys_move_once)
 }
 END_TEST
 
+/* C12: a topic is deleted and made again with fewer partitions: what goes to one
+ * that there still is is stored from 0 on, what goes to one that is no more ends at
+ * its deadline, and what may choose goes where it can. */
+START_TEST(a_topic_made_again_with_fewer_partitions)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 4,
+        .settings = WORLD_SETTINGS(FAST, SHORT, "metadata.max.age.ms", "500")});
+    struct world_what any = {.partition = -1,
+                             .flags = WORLD_FUTURE | WORLD_CALLBACK};
+    struct world_record *gone, *r;
+
+    for (int i = 0; i < 4; i++)
+        (void)world_send(w, i);
+    world_settle(w);
+    ck_assert_int_eq(kb_topic_delete(world_cluster(w), "t", world_now_ns(w)),
+                     0);
+    ck_assert_int_eq(
+        kb_topic_create(world_cluster(w), "t", 2, 1, world_now_ns(w)), 0);
+    gone = world_send(w, 3);
+    for (int i = 0; i < 2; i++) {
+        r = world_send(w, i);
+        world_run_ms(w, 1000);
+        expect_ok(r, 0);
+    }
+    world_settle(w);
+    ck_assert_int_eq(gone->report.err, KP_ETIMEDOUT);
+    ck_assert_int_ne(gone->report.stored, KP_STORED_YES);
+    ck_assert_int_eq(gone->reported_ns - gone->returned_ns, 3000 * MS);
+    for (int i = 0; i < 20; i++) {
+        r = world_send_what(w, &any);
+        world_run_ms(w, 100);
+        world_expect(r, KP_OK, KP_OK, KP_STORED_YES, WORLD_ANY_OFFSET);
+        ck_assert_int_lt(r->report.partition, 2);
+    }
+    world_forgive(w, true, false);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* -- producers that are forgotten -- */
 
 /* D14, D16: the brokers have forgotten the producer: after a day of nothing to
@@ -549,6 +590,7 @@ static Suite *cluster_faults_suite(void)
     tcase_add_test(t, each_broker_in_its_own_version);
     tcase_add_test(t, no_leader_for_too_long);
     tcase_add_test(t, keys_move_once);
+    tcase_add_test(t, a_topic_made_again_with_fewer_partitions);
     tcase_add_loop_test(t, a_forgotten_producer_goes_on, 0, 3);
     tcase_add_loop_test(t, attempts_used_up_between_unknown_fates, 0, 4);
     tcase_add_test(t, a_quota_is_kept);
