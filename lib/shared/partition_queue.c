@@ -356,9 +356,12 @@ void kp__queue_expire(struct partition_queue *q, int64_t deadline_ns,
     for (n = kp__list_first(&q->batches); n != NULL; n = next) {
         struct batch *b = batch_of(n);
 
+        /* By ordinal is by deadline: a long queue is not gone through for each
+         * of its batches. */
+        if (b->deadline_ns > deadline_ns)
+            break;
         next = kp__list_next(&q->batches, n);
-        if (b->deadline_ns <= deadline_ns)
-            complete_here(q, b, out);
+        complete_here(q, b, out);
     }
     unlock_and_give(q, idle_spare(q));
 }
