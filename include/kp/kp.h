@@ -15,10 +15,10 @@
  * Promise.  A send that returns KP_OK has taken the record: exactly one
  *           delivery report follows, within delivery.timeout.ms.  A send that
  *           returns anything else took nothing, and no report follows.
- * Process.  Our threads take no signals; we raise none.  No call is a
- *           cancellation point.  In a child of fork(2) every call on what it
- *           inherited says KP_EFORK; *_destroy works, and touches no socket.
- *           dlclose(3) leaves the library mapped.
+ * Process.  Our threads take no signals, but of a fault in a callback; we raise
+ *           none.  No call is a cancellation point.  In a child of fork(2) every
+ *           call on what it inherited says KP_EFORK; *_destroy works, and
+ *           touches no socket.  dlclose(3) leaves the library mapped.
  */
 #ifndef KP_KP_H
 #define KP_KP_H

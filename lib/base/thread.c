@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* thread.c - our own threads, and what is known of the calling one.
  *
- * A thread of ours has all signals blocked from its first instruction: it
- * inherits the mask that its maker has while it makes it. */
+ * A thread of ours has all signals blocked from its first instruction, but for
+ * those that say that the thread itself has gone wrong: it inherits the mask
+ * that its maker has while it makes it. */
 #include "lib/base/thread.h"
 
 #include <errno.h>
@@ -32,12 +33,24 @@ static void *run(void *arg)
     return s.fn(s.arg);
 }
 
+/* A fault in a callback is the program's, and so is the handler that tells of
+ * it: blocked, the process would die without a word. */
+static void all_but_faults(sigset_t *out)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                 SIGTRAP, SIGABRT, SIGSYS};
+
+    (void)sigfillset(out);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        (void)sigdelset(out, faults[i]);
+}
+
 static int start(pthread_t *out, const pthread_attr_t *attr, const char *name,
                  void *(*fn)(void *), void *arg)
 {
     struct start *s = kp__zalloc(sizeof(*s));
     size_t size = strlen(name);
-    sigset_t all, before;
+    sigset_t masked, before;
     int err;
 
     if (s == NULL)
@@ -45,8 +58,8 @@ static int start(pthread_t *out, const pthread_attr_t *attr, const char *name,
     s->fn = fn;
     s->arg = arg;
     memcpy(s->name, name, size < sizeof(s->name) ? size : sizeof(s->name) - 1);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    all_but_faults(&masked);
+    (void)pthread_sigmask(SIG_SETMASK, &masked, &before);
     err = pthread_create(out, attr, run, s);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err != 0)

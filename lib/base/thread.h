@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thread.h - our own threads: named, all signals blocked. */
+/* thread.h - our own threads: named, all signals blocked but those that a fault
+ * of their own raises. */
 #ifndef KP_BASE_THREAD_H
 #define KP_BASE_THREAD_H
 

@@ -78,6 +78,42 @@ START_TEST(signals_are_blocked_there_and_not_here)
 }
 END_TEST
 
+static void tell(int sig)
+{
+    (void)sig;
+    _exit(7);
+}
+
+static void *go_wrong(void *arg)
+{
+    (void)arg;
+    __builtin_trap();
+}
+
+/* A fault in a callback reaches the program's handler, as on its own threads. */
+START_TEST(a_fault_finds_its_handler)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT};
+    pid_t child = fork();
+    int status = -1;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        pthread_t thread;
+
+        for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+            (void)signal(faults[i], tell);
+        if (kp__thread_start(&thread, "t", go_wrong, NULL) != 0)
+            _exit(1);
+        (void)pthread_join(thread, NULL);
+        _exit(2);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "%x", status);
+}
+END_TEST
+
 START_TEST(detached_runs_too)
 {
     /* static: the thread may still wake the word after we have seen it */
@@ -155,6 +191,7 @@ static Suite *thread_suite(void)
     tcase_add_test(c, runs_with_its_argument_and_name);
     tcase_add_test(c, a_long_name_is_cut);
     tcase_add_test(c, signals_are_blocked_there_and_not_here);
+    tcase_add_test(c, a_fault_finds_its_handler);
     tcase_add_test(c, detached_runs_too);
 #ifdef KP_FAILMALLOC
     tcase_add_test(c, without_memory_no_thread);
