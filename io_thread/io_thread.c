@@ -45,9 +45,23 @@ static void node_down(void *arg, struct node *n, kp_err err)
     kp__metadata_stale(io->metadata, io->now_ns);
 }
 
+/* A topic is no idle one while records for it wait, however long. */
+static void keep_topics_in_use(struct io_thread *io)
+{
+    struct list_node *n = kp__list_first(&io->active);
+
+    for (; n != NULL; n = kp__list_next(&io->active, n))
+        kp__metadata_used(
+            io->metadata,
+            KP_CONTAINER(n, struct sender_partition, active_link)->queue->topic,
+            io->now_ns);
+}
+
 static void metadata_updated(void *arg)
 {
     struct io_thread *io = arg;
+
+    keep_topics_in_use(io);
 
     /* Leaders that are new have said so; one that there was no memory for then
      * is looked for again. */
