@@ -126,6 +126,7 @@ static void failed(struct metadata *m, kp_err err)
     if (m->failures < UINT32_MAX)
         m->failures++;
     m->next_allowed_ns = kp__ns_add(m->now_ns, backoff(m, m->failures));
+    kp__metrics_record(m->metrics, SENSOR_METADATA_ERRORS, 1, m->now_ns);
     kp__log_limited(m->log, &m->failed_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
                     "metadata", "no metadata: %s",
                     err == KP_EMETADATA ? "the answer names no broker"

@@ -132,15 +132,41 @@ static void set_status(struct metadata *m, struct topic_meta *t, kp_err err,
     t->status_set = err != KP_OK || leaderless > 0;
 }
 
-static void log_topic(struct metadata *m, const char *name, size_t size,
-                      kp_err err)
+static void log_trouble(struct metadata *m, const char *name, size_t size,
+                        const struct trouble *t)
 {
-    char shown[256];
+    char shown[256], more[64] = "";
 
     kp__str_escape(shown, sizeof shown, name, size);
-    kp__log_limited(m->log, &m->topic_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
-                    "metadata", "topic %s: %s", shown,
-                    kp__error_info(err)->name);
+    if (t->answers > 1)
+        (void)kp__format(more, sizeof more, " for %lld s, in %u answers",
+                         (long long)((m->now_ns - t->since_ns) / KP_NS_PER_SEC),
+                         (unsigned)t->answers);
+    kp__log_limited(m->log, &m->topic_limit, TELL_AGAIN_NS, KP_LOG_WARN,
+                    "metadata", "topic %s: %s%s", shown,
+                    kp__error_info(t->err)->name, more);
+}
+
+/* An answer says so of a topic: it is told at once, and for as long as that
+ * goes on from time to time. */
+static void note_trouble(struct metadata *m, const char *name, size_t size,
+                         struct trouble *t, kp_err err)
+{
+    int64_t wait_ns = TELL_AGAIN_NS;
+
+    kp__metrics_record(m->metrics, SENSOR_METADATA_ERRORS, 1, m->now_ns);
+    if (t->err != err)
+        *t = (struct trouble){err, 1, m->now_ns, m->now_ns};
+    else if (t->answers < UINT32_MAX)
+        t->answers++;
+    if (m->now_ns < t->tell_ns)
+        return;
+    log_trouble(m, name, size, t);
+    if (m->now_ns - t->since_ns > wait_ns)
+        wait_ns = m->now_ns - t->since_ns;
+    if (wait_ns > TELL_AGAIN_MAX_NS)
+        wait_ns = TELL_AGAIN_MAX_NS;
+    t->tell_ns = kp__ns_add(m->now_ns, wait_ns);
 }
 
 /* No Kafka cluster has as many as a producer takes: what says so is something
@@ -201,8 +227,8 @@ static bool topic_failed(struct metadata *m, struct topic_meta *t, kp_err err)
     bool news = t->err != err;
 
     t->err = err;
+    note_trouble(m, name->text, name->size, &t->trouble, err);
     if (news) {
-        log_topic(m, name->text, name->size, err);
         kp__topics_refuse(m->topics, name->text, name->size, err);
         set_status(m, t, err, 0);
     }
@@ -248,8 +274,13 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
     if (t->announce)
         kp__topics_announce(m->topics, t->topic);
     t->announce = false;
-    if (leaderless > 0)
+    if (leaderless > 0) {
+        note_trouble(m, t->topic->name->text, t->topic->name->size, &t->trouble,
+                     KP_LEADER_NOT_AVAILABLE);
         m->full_due = true;
+    } else {
+        t->trouble.err = KP_OK;
+    }
     lacks_partition(m, t);
     return news;
 }
@@ -261,8 +292,8 @@ static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
     bool news = w->err != err;
 
     w->err = err;
+    note_trouble(m, w->name, w->size, &w->trouble, err);
     if (news) {
-        log_topic(m, w->name, w->size, err);
         kp__topics_refuse(m->topics, w->name, w->size, err);
         kp__status_topic(m->status, w->name, w->size, err, KP_OK,
                          "topic %.*s: the brokers say %s: %s", (int)w->size,

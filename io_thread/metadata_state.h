@@ -20,6 +20,17 @@
 #define NAME_KEPT_NS (5 * KP_NS_PER_SEC)
 /* While no node can be asked: look again, it may be time to try another one. */
 #define LOOK_AGAIN_NS KP_NS_PER_SEC
+/* A topic that stays in trouble is told of again after so long, then after
+ * twice that, and so on up to the longest. */
+#define TELL_AGAIN_NS (10 * KP_NS_PER_SEC)
+#define TELL_AGAIN_MAX_NS (300 * KP_NS_PER_SEC)
+
+/* What answers say against a topic. */
+struct trouble {
+    kp_err err; /* KP_OK: nothing */
+    uint32_t answers;
+    int64_t since_ns, tell_ns;
+};
 
 /* A name that no broker has confirmed. */
 struct wanted {
@@ -28,6 +39,7 @@ struct wanted {
     struct list_node link;   /* m->wanted_due or m->wanted_asked; or none: */
     struct heap_node again;  /* m->refused */
     kp_err err;              /* the last answer */
+    struct trouble trouble;
 };
 
 struct partition_meta {
@@ -53,6 +65,7 @@ struct topic_meta {
     struct partition_meta *partitions;
     kp_err err;              /* of the last answer */
     bool status_set;
+    struct trouble trouble;
 };
 
 struct metadata {

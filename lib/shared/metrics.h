@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* metrics.h - Java's producer metrics.
+/* metrics.h - Java's producer metrics, and errors of metadata.
  *
  * Sensors are recorded by the I/O thread per batch, request or turn, never per
  * record by a sender, under one lock that only kp_metrics also takes.  Windows
@@ -36,6 +36,7 @@ enum sensor {
     SENSOR_IO_WAIT_NS,       /* asleep in poll, per turn */
     SENSOR_IO_NS,            /* at work, per turn */
     SENSOR_NETWORK_IO,       /* per read or write */
+    SENSOR_METADATA_ERRORS,  /* per request that failed, per topic in trouble */
     SENSOR_BUFFER_EXHAUSTED, SENSOR_BUFFER_WAIT_NS, /* from the pool's counts */
     SENSOR_COUNT
 };

@@ -7,7 +7,8 @@
 
 #include "test/support/main.h"
 
-/* Kafka 4.4's, without those of transactions and authentication. */
+/* Kafka 4.4's, without those of transactions and authentication, and the
+ * errors of metadata. */
 static const struct row {
     const char *group, *name;
     const char *label; /* beside client-id */
@@ -42,6 +43,8 @@ static const struct row {
     {"producer-metrics", "io-wait-time-ns-avg", NULL},
     {"producer-metrics", "io-wait-time-ns-total", NULL},
     {"producer-metrics", "metadata-age", NULL},
+    {"producer-metrics", "metadata-error-rate", NULL},
+    {"producer-metrics", "metadata-error-total", NULL},
     {"producer-metrics", "metadata-wait-time-ns-total", NULL},
     {"producer-metrics", "network-io-rate", NULL},
     {"producer-metrics", "network-io-total", NULL},

@@ -121,6 +121,94 @@ START_TEST(a_partition_just_added_is_waited_for)
 }
 END_TEST
 
+enum trouble { NO_LEADER_YET, LOST, LEADERLESS, TROUBLES };
+
+static void give_trouble(struct world *w, enum trouble what)
+{
+    switch (what) {
+    case NO_LEADER_YET:
+        (void)world_rule(w, "api=metadata topic=late count=-1 error=5");
+        break;
+    case LOST:
+        (void)world_rule(w, "api=metadata topic=t count=-1 error=3");
+        (void)world_rule(w, "api=produce count=-1 error=3");
+        break;
+    default:
+        ck_assert(kb_leader_move(world_cluster(w), "t", 0, -1, true,
+                                 world_now_ns(w)));
+        (void)world_rule(w, "api=produce count=-1 error=6");
+        break;
+    }
+}
+
+/* UR-006: a topic stays in trouble for an hour, and nothing waits less long: it
+ * is told of at once, then ever more seldom, with a count; and counted. */
+START_TEST(a_topic_that_stays_in_trouble_is_told_of)
+{
+    static const char *const parts[] = {"topic late: LEADER_NOT_AVAILABLE",
+                                        "topic t: UNKNOWN_TOPIC_OR_PARTITION",
+                                        "topic t: LEADER_NOT_AVAILABLE"};
+    struct world *w = world_begin(&(struct world_options){
+        .watches_log = true,
+        .settings = WORLD_SETTINGS("linger.ms", "0", "max.block.ms", "7200000",
+                                   "delivery.timeout.ms", "7200000")});
+    struct told t = {.component = "metadata", .part = parts[_i]};
+    struct world_record *r;
+    int64_t began, asked = requests(w, API_METADATA);
+
+    world_on_log(w, keep_told, &t);
+    give_trouble(w, (enum trouble)_i);
+    r = send_to(w, _i == NO_LEADER_YET ? "late" : "t", 0, 0, 0);
+    began = world_now_ns(w);
+    world_run_ms(w, 3600 * 1000);
+    ck_assert(!r->reported);
+    asked = requests(w, API_METADATA) - asked;
+    ck_assert_int_ge(t.count, 10);
+    ck_assert_int_le(t.count, 20);
+    ck_assert_int_le(t.at_ns[0] - began, 300 * MS);
+    for (int i = 2; i < t.count; i++)
+        ck_assert_int_ge(t.at_ns[i] - t.at_ns[i - 1] + 2 * SEC,
+                         t.at_ns[i - 1] - t.at_ns[i - 2]);
+    ck_assert_msg(strstr(t.last, " s, in ") != NULL &&
+                      strstr(t.last, " answers") != NULL,
+                  "%s", t.last);
+    ck_assert(metric(w, "metadata-error-total") > 3000);
+    ck_assert(metric(w, "metadata-error-total") <= (double)asked);
+    ck_assert(metric(w, "metadata-error-rate") > 0.5);
+    /* over, it is forgotten */
+    world_rule_remove(w, -1);
+    if (_i == NO_LEADER_YET)
+        ck_assert_int_eq(
+            kb_topic_create(world_cluster(w), "late", 1, 1, world_now_ns(w)),
+            0);
+    if (_i == LEADERLESS)
+        ck_assert(
+            kb_leader_move(world_cluster(w), "t", 0, 1, true, world_now_ns(w)));
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 0);
+    t.count = 0;
+    world_run_ms(w, 3600 * 1000);
+    ck_assert_int_eq(t.count, 0);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
+/* UR-006: requests that fail as a whole count as well. */
+START_TEST(metadata_that_fails_is_counted)
+{
+    struct world *w = begin_with(WORLD_SETTINGS(FAST, "max.block.ms", "500"));
+
+    ck_assert(metric(w, "metadata-error-total") == 0);
+    (void)world_rule(w, "api=metadata count=3 answer=close");
+    (void)send_to(w, "nope", -1, 0, 0);
+    world_settle(w);
+    /* and the topic itself, each time it is answered about */
+    ck_assert(metric(w, "metadata-error-total") >= 3 + 3);
+    world_end(w);
+}
+END_TEST
+
 /* UR-066: two topics that are refused, between others: only their own sends
  * fail, and when nobody sends to them any more nobody asks about them. */
 START_TEST(refused_topics_leave_the_others_alone)
@@ -332,6 +420,9 @@ static Suite *user_reports_topics_suite(void)
     tcase_add_test(t, a_hundred_sends_to_a_missing_topic_wait_once);
     tcase_add_test(t, a_wrong_name_is_asked_about_ever_less_often);
     tcase_add_test(t, a_partition_just_added_is_waited_for);
+    tcase_add_loop_test(t, a_topic_that_stays_in_trouble_is_told_of, 0,
+                        TROUBLES);
+    tcase_add_test(t, metadata_that_fails_is_counted);
     tcase_add_test(t, refused_topics_leave_the_others_alone);
     tcase_add_loop_test(t, a_topic_is_not_idle_while_a_record_waits, 0, 2);
     tcase_add_test(t, the_first_record_to_a_topic_being_made);
