@@ -19,7 +19,7 @@ bool kp__client_is_idle(const struct node *n)
     return n->state == CONNECTION_NONE && !n->expanded && !n->wanted;
 }
 
-static bool throttled(const struct node *n, int64_t now_ns)
+bool kp__client_is_throttled(const struct node *n, int64_t now_ns)
 {
     return n->throttled_until_ns > now_ns;
 }
@@ -28,7 +28,7 @@ static bool throttled(const struct node *n, int64_t now_ns)
 static bool open_now(const struct node *n, int64_t now_ns)
 {
     return n->state == CONNECTION_READY && n->doom == DOOM_NONE &&
-           n->writing == WRITING_FREE && !throttled(n, now_ns);
+           n->writing == WRITING_FREE && !kp__client_is_throttled(n, now_ns);
 }
 
 static uint32_t max_in_flight(const struct network_client *c)

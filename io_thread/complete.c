@@ -156,6 +156,9 @@ static const char *expiry_text(struct io_thread *io,
     if (err != KP_ETIMEDOUT)
         return NULL;
     why = what_stands(io, sp, &room);
+    if (why == NULL && b->place != PLACE_IN_FLIGHT && sp->leader != NULL &&
+        kp__client_is_throttled(sp->leader->node, io->now_ns))
+        why = "the broker throttles this client";
     if (why == NULL && b->last_err != KP_OK)
         why = kp_err_name(b->last_err);
     if (why == NULL)

@@ -141,6 +141,8 @@ bool kp__client_is_ready(const struct node *n); /* connected, versions known */
 /* Not connected, and nothing is under way that would change that: whoever has
  * something for it must call kp__client_connect. */
 bool kp__client_is_idle(const struct node *n);
+/* It asked to be left alone until later than now_ns. */
+bool kp__client_is_throttled(const struct node *n, int64_t now_ns);
 /* Known not to be reachable now: the last attempt failed and none has succeeded
  * since. */
 bool kp__client_is_unreachable(const struct node *n);

@@ -1,57 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What users of producers have reported, replayed against a whole client and
  * cluster under a stopped clock.  The ids are those of ../USER_REPORTS.md. */
-#include <stdio.h>
-#include <string.h>
-
-#include "include/kp/errors.h"
-#include "test/support/main.h"
-#include "test/support/world.h"
-
-#define MS KP_NS_PER_MS
-#define FAST \
-    "retry.backoff.ms", "10", "retry.backoff.max.ms", "100", "linger.ms", "0", \
-        "reconnect.backoff.ms", "10", "reconnect.backoff.max.ms", "100"
-
-static struct world *begin_with(const char *const *settings)
-{
-    return world_begin(&(struct world_options){.settings = settings});
-}
-
-static void rule(struct world *w, const char *fmt, int number)
-{
-    char line[120];
-
-    (void)snprintf(line, sizeof(line), fmt, number);
-    (void)world_rule(w, line);
-}
-
-struct wanted {
-    const char *name;
-    double value;
-};
-
-static void look(void *arg, const kp_metric *m)
-{
-    struct wanted *x = arg;
-
-    if (strcmp(m->group, "producer-metrics") == 0 &&
-        strcmp(m->name, x->name) == 0)
-        x->value = m->value;
-}
-
-static double metric(struct world *w, const char *name)
-{
-    struct wanted x = {name, -1};
-
-    kp_metrics(world_producer(w), look, &x);
-    return x.value;
-}
-
-static int64_t requests(struct world *w, int16_t api)
-{
-    return kb_requests(world_cluster(w), -1, api);
-}
+#include "test/unit/user_reports.h"
 
 /* UR-012: answers that come just before and just after the deadline. */
 START_TEST(answers_around_the_deadline)
@@ -63,10 +13,12 @@ START_TEST(answers_around_the_deadline)
         for (int i = 0; i < 5; i++) {
             struct world_record *r;
 
-            rule(w, "api=produce count=1 answer_ms=%d", ms);
+            (void)rule(w, "api=produce count=1 answer_ms=%d", ms);
             r = world_send(w, 0);
             world_settle(w);
             ck_assert_uint_eq(r->callbacks, 1);
+            ck_assert_int_le(r->reported_ns - r->returned_ns, 200 * MS);
+            ck_assert_int_ge(r->reported_ns - r->returned_ns, 190 * MS);
             world_run_ms(w, 300); /* late ones change nothing */
             ck_assert_uint_eq(r->callbacks, 1);
             world_rule_remove(w, -1);
@@ -92,6 +44,8 @@ START_TEST(overload_slows_senders_and_expires_nothing)
     for (uint32_t i = 0; i < 3000; i++)
         world_expect(world_record(w, r->id + i), KP_OK, KP_OK, KP_STORED_YES,
                      WORLD_ANY_OFFSET);
+    ck_assert_int_ge(world_now_ms(w), 15000); /* an overload it was */
+    ck_assert(metric(w, "record-queue-time-max") < 1000);
     world_check(w);
     world_end(w);
 }
@@ -114,14 +68,15 @@ START_TEST(an_outage_makes_no_storm)
         world_run_ms(w, 1);
     }
     ck_assert_int_eq(kb_connects(world_cluster(w), -1), connects);
-    metadata = requests(w, 3);
-    produce = requests(w, 0);
+    metadata = requests(w, API_METADATA);
+    produce = requests(w, API_PRODUCE);
     world_link(w, 1)->refuses = false;
     world_settle(w);
     ck_assert_int_le(kb_connects(world_cluster(w), -1) - connects, 4);
-    ck_assert_int_le(requests(w, 3) - metadata, 4);
+    ck_assert_int_le(requests(w, API_METADATA) - metadata, 4);
     /* 5,000 records of some 110 bytes in batches of 16 KiB */
-    ck_assert_int_le(requests(w, 0) - produce, 5000 * 110 / 16384 + 10);
+    ck_assert_int_le(requests(w, API_PRODUCE) - produce,
+                     5000 * 110 / 16384 + 10);
     world_check(w);
     world_end(w);
 }
@@ -143,12 +98,13 @@ START_TEST(an_expired_record_says_what_kept_it)
     world_expect(r, KP_ETIMEDOUT, KP_ECONNECT, KP_STORED_NO, -1);
     ck_assert_msg(strstr(r->text, "3 records for t [0], 500 ms old") != NULL,
                   "%s", r->text);
-    /* the address of whom it is about */
-    ck_assert_msg(strstr(r->text, ":") != NULL && strstr(r->text, "id 1"), "%s",
-                  r->text);
+    /* the address of whom it is about, and what became of it */
+    ck_assert_msg(strstr(r->text, "10.0.0.1:9092 (id 1)") != NULL &&
+                      strstr(r->text, "refused") != NULL,
+                  "%s", r->text);
     world_link(w, 1)->refuses = false;
     world_run_ms(w, 1000);
-    rule(w, "api=produce count=-1 error=%d", KP_NOT_ENOUGH_REPLICAS);
+    (void)rule(w, "api=produce count=-1 error=%d", KP_NOT_ENOUGH_REPLICAS);
     r = world_send(w, 0);
     world_settle(w);
     ck_assert_msg(strstr(r->text, "NOT_ENOUGH_REPLICAS") != NULL, "%s",
@@ -158,7 +114,37 @@ START_TEST(an_expired_record_says_what_kept_it)
     r = world_send(w, 0);
     world_settle(w);
     ck_assert_int_eq(r->report.err, KP_ETIMEDOUT);
-    ck_assert_ptr_nonnull(strstr(r->text, "1 record for t [0]"));
+    ck_assert_msg(strstr(r->text, "1 record for t [0]") != NULL &&
+                      strstr(r->text, "REQUEST_TIMED_OUT") != NULL,
+                  "%s", r->text);
+    world_end(w);
+}
+END_TEST
+
+/* UR-036: nothing was wrong with the broker: it asked to be left alone, or had
+ * enough to do with what came before. */
+START_TEST(an_expired_record_says_what_it_waited_for)
+{
+    static const char *const rules[] = {"api=produce count=1 throttle_ms=5000",
+                                        "api=produce count=2 process_ms=490"};
+    static const char *const says[] = {"throttles", "waited for its turn"};
+    struct world *w = begin_with(
+        WORLD_SETTINGS(FAST, "batch.size", "0", "delivery.timeout.ms", "500",
+                       "request.timeout.ms", "499",
+                       "max.in.flight.requests.per.connection", "1"));
+    struct world_record *r;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    (void)world_rule(w, rules[_i]);
+    (void)world_send(w, 0);
+    world_run_ms(w, 5);
+    (void)world_send(w, 0);
+    world_run_ms(w, 5);
+    r = world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_ETIMEDOUT, KP_OK, KP_STORED_NO, -1);
+    ck_assert_msg(strstr(r->text, says[_i]) != NULL, "%s", r->text);
     world_end(w);
 }
 END_TEST
@@ -187,7 +173,7 @@ START_TEST(numbers_of_what_may_be_stored_are_burnt)
         FAST, "delivery.timeout.ms", "300", "request.timeout.ms", "200"));
     struct world_record *a, *b;
 
-    rule(w, "api=produce count=1 error=%d append", KP_REQUEST_TIMED_OUT);
+    (void)rule(w, "api=produce count=1 error=%d append", KP_REQUEST_TIMED_OUT);
     (void)world_rule(w, "api=produce skip=1 count=-1 error=19");
     a = world_send(w, 0);
     world_settle(w);
@@ -253,14 +239,14 @@ START_TEST(a_known_topic_that_brokers_forget_for_a_while)
 
     (void)world_send(w, 0);
     world_settle(w);
-    asked = requests(w, 3);
+    asked = requests(w, API_METADATA);
     (void)world_rule(w, "api=metadata topic=t count=-1 error=3");
     (void)world_rule(w, "api=produce count=-1 error=3");
     for (int i = 0; i < 20; i++) {
         r[i] = world_send(w, 0);
         world_run_ms(w, 500);
     }
-    ck_assert_int_le(requests(w, 3) - asked, 10000 / 10);
+    ck_assert_int_le(requests(w, API_METADATA) - asked, 10000 / 10);
     world_rule_remove(w, -1);
     world_settle(w);
     for (int i = 0; i < 20; i++)
@@ -300,15 +286,15 @@ START_TEST(not_the_leader_for_long_is_no_storm)
 
     (void)world_send(w, 0);
     world_settle(w);
-    produce = requests(w, 0);
-    metadata = requests(w, 3);
-    rule(w, "api=produce count=-1 error=%d", KP_NOT_LEADER_OR_FOLLOWER);
+    produce = requests(w, API_PRODUCE);
+    metadata = requests(w, API_METADATA);
+    (void)rule(w, "api=produce count=-1 error=%d", KP_NOT_LEADER_OR_FOLLOWER);
     for (int32_t i = 0; i < 20; i++)
         (void)world_send(w, i);
     world_run_ms(w, 10000);
     /* backoffs of 10, 20, 40, 80, 100, ... less a fifth, for each partition */
-    ck_assert_int_le(requests(w, 0) - produce, 20 * (5 + 10000 / 80));
-    ck_assert_int_le(requests(w, 3) - metadata, 5 + 10000 / 80);
+    ck_assert_int_le(requests(w, API_PRODUCE) - produce, 20 * (5 + 10000 / 80));
+    ck_assert_int_le(requests(w, API_METADATA) - metadata, 5 + 10000 / 80);
     world_rule_remove(w, -1);
     world_settle(w);
     world_check(w);
@@ -553,11 +539,11 @@ static void count_losses(struct world *w, void *arg, const kp_log *line)
  */
 START_TEST(an_unclean_election_is_survived)
 {
-    struct world *w = world_begin(&(struct world_options){
-        .nodes = 2,
-        .replication = 2,
-        .watches_log = true,
-        .settings = WORLD_SETTINGS(FAST)});
+    struct world *w =
+        world_begin(&(struct world_options){.nodes = 2,
+                                            .replication = 2,
+                                            .watches_log = true,
+                                            .settings = WORLD_SETTINGS(FAST)});
     struct kb_cluster *c = world_cluster(w);
     int32_t old = kb_leader(c, "t", 0);
     struct world_record *r;
@@ -595,6 +581,7 @@ static Suite *user_reports_suite(void)
     tcase_add_test(t, overload_slows_senders_and_expires_nothing);
     tcase_add_test(t, an_outage_makes_no_storm);
     tcase_add_test(t, an_expired_record_says_what_kept_it);
+    tcase_add_loop_test(t, an_expired_record_says_what_it_waited_for, 0, 2);
     tcase_add_test(t, what_expires_counts_as_queued);
     tcase_add_test(t, numbers_of_what_may_be_stored_are_burnt);
     tcase_add_test(t, no_zstd_below_produce_7);
