@@ -170,10 +170,17 @@ static size_t listed_count(const struct network_client *c)
     return n;
 }
 
-static bool none_reachable(const struct network_client *c)
+/* Once brokers are known, that a bootstrap address answers says nothing of
+ * them. */
+static bool may_serve(const struct network_client *c, const struct node *n)
+{
+    return n->listed && !n->unreachable && (n->id >= 0 || !c->had_metadata);
+}
+
+static bool none_may_serve(const struct network_client *c)
 {
     for (size_t i = 0; i < c->node_count; i++)
-        if (c->nodes[i]->listed && !c->nodes[i]->unreachable)
+        if (may_serve(c, c->nodes[i]))
             return false;
     return true;
 }
@@ -190,8 +197,7 @@ bool kp__choose_all_too_old(const struct network_client *c)
 
 void kp__choose_status(struct network_client *c, const struct node *failed)
 {
-    bool dark = none_reachable(c);
-    bool advertised = failed != NULL && failed->id >= 0 && !failed->was_ready;
+    bool dark = none_may_serve(c);
 
     if (!dark || failed == NULL || !failed->unreachable) {
         if (!dark && c->status_set)
@@ -200,10 +206,21 @@ void kp__choose_status(struct network_client *c, const struct node *failed)
         return;
     }
     kp__status_cluster(
-        c->status, failed->error, KP_OK, "%s%zu tried; last: %s%s",
+        c->status, failed->error, KP_OK, "%s%zu tried; last: %s",
         failed->error == KP_ERESOLVE ? "no address of a broker is known, "
                                      : "no broker can be used, ",
-        listed_count(c), failed->error_text,
-        advertised ? "; see advertised.listeners" : "");
+        listed_count(c), failed->error_text);
     c->status_set = true;
+}
+
+/* Brokers that were all out of reach have been named again: one that nothing is
+ * to be sent to now would stay so for long. */
+void kp__choose_look_again(struct network_client *c)
+{
+    kp__choose_status(c, NULL);
+    if (!c->status_set)
+        return;
+    for (size_t i = 0; i < c->node_count; i++)
+        if (c->nodes[i]->listed && c->nodes[i]->id >= 0)
+            kp__client_connect(c, c->nodes[i], c->now_ns);
 }

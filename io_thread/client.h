@@ -134,7 +134,7 @@ struct node {
 
     /* what stands against it */
     kp_err error;
-    char error_text[200];
+    char error_text[300];
     struct log_limit limit;
 
     struct version_range versions[]; /* by place in kp__apis */
@@ -237,6 +237,8 @@ int64_t kp__connection_setup_deadline(struct node *n);
 /* -- choose.c -- */
 /* Say whether any broker can be reached, if that has changed. */
 void kp__choose_status(struct network_client *c, const struct node *failed);
+/* The list of brokers is new. */
+void kp__choose_look_again(struct network_client *c);
 /* Every broker was reached last, and speaks no versions that we do. */
 bool kp__choose_all_too_old(const struct network_client *c);
 

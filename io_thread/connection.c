@@ -8,6 +8,7 @@
 
 #include "io_thread/backoff.h"
 #include "io_thread/client.h"
+#include "lib/base/str.h"
 #include "lib/base/wait.h"
 
 #define STATES (CONNECTION_READY + 1)
@@ -247,12 +248,16 @@ static void down(struct node *n)
 
 /* A broker whose own address for itself leads nowhere is the commonest
  * mistake in setting one up. */
-static const char *hint(const struct node *n)
+static void add_hint(struct node *n)
 {
-    return n->id >= 0 && !n->was_ready && n->error != KP_ENOTSUP
-               ? "; this is the address the broker advertises, see its "
-                 "advertised.listeners"
-               : "";
+    size_t size = strlen(n->error_text);
+
+    if (n->id < 0 || n->was_ready || n->error == KP_ENOTSUP ||
+        strstr(n->error_text, "advertised.listeners") != NULL)
+        return;
+    (void)kp__format(n->error_text + size, sizeof(n->error_text) - size,
+                     "; this is the address the broker advertises, see its "
+                     "advertised.listeners");
 }
 
 void kp__connection_failed(struct node *n)
@@ -264,8 +269,9 @@ void kp__connection_failed(struct node *n)
     if (n->setup_failures < UINT32_MAX)
         n->setup_failures++;
     n->unreachable = true;
+    add_hint(n);
     kp__log_limited(c->log, &n->limit, LOG_INTERVAL_NS, KP_LOG_WARN,
-                    "connection", "cannot reach %s%s", n->error_text, hint(n));
+                    "connection", "cannot reach %s", n->error_text);
     down(n);
 }
 

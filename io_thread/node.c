@@ -259,6 +259,7 @@ void kp__client_keep_only(struct network_client *c, const int32_t *ids,
             unlist(c->nodes[i]);
     c->bootstrapping = false;
     c->had_metadata = true;
+    kp__choose_look_again(c);
 }
 
 /* Paced as before: a bootstrap address that has just failed keeps its
