@@ -42,7 +42,7 @@ static void count_errors(struct io_thread *io, struct sender_partition *sp,
     kp__metrics_record_topic(io->p->metrics, sp->metrics, TOPIC_ERRORS,
                              (double)b->record_count, io->now_ns);
     if (err == KP_ECLOSED)
-        io->failed_any = true;
+        io->left_over += b->record_count;
 }
 
 /* b, whose outcome is known, will be reported in its turn. */

@@ -185,7 +185,7 @@ static void serve_closes(struct io_thread *io)
     if (!io->closing || !kp__nothing_left(io))
         return;
     /* relaxed: kp_close reads it after it has seen an op done */
-    atomic_store_explicit(&io->p->failed_any, io->failed_any,
+    atomic_store_explicit(&io->p->left_over, io->left_over,
                           memory_order_relaxed);
     while (io->closes != NULL) {
         struct op *op = io->closes;

@@ -143,7 +143,8 @@ struct io_thread {
 
     /* close */
     struct op *closes;
-    bool closing, forced, failed_any;
+    bool closing, forced;
+    uint64_t left_over; /* records that failed with KP_ECLOSED */
     int64_t close_at_ns;
     bool finished; /* everything is reported: the thread ends */
 

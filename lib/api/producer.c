@@ -231,15 +231,17 @@ static void join_once(struct kp_producer *p)
 static kp_err close_result(struct kp_producer *p, kp_error *error)
 {
     kp_err err = kp__producer_take_unwatched(p, error);
+    uint64_t left = atomic_load(&p->left_over);
 
     if (err == KP_OK)
         err = kp__producer_fatal(p, error);
-    if (atomic_load(&p->failed_any) != 0)
+    if (left != 0)
         return kp__error_set(error, KP_ECLOSED, err,
                              "the close's timeout came before everything was "
-                             "delivered: what was left has failed, see its "
-                             "reports; a longer timeout_ms gives it more "
-                             "time");
+                             "delivered: %llu record(s) were left and have "
+                             "failed, see their reports; a longer timeout_ms "
+                             "gives them more time",
+                             (unsigned long long)left);
     return err;
 }
 

@@ -43,7 +43,7 @@ struct kp_producer {
                                it takes from the drain list, judged after its
                                reports */
     _Atomic uint32_t ended; /* the I/O thread serves no more ops */
-    _Atomic uint32_t failed_any; /* close failed a record with KP_ECLOSED */
+    _Atomic uint64_t left_over; /* records that close failed with KP_ECLOSED */
     struct log_limit refused_limits[REFUSED_LIMITS]; /* by err */
 };
 
