@@ -31,7 +31,8 @@ struct partition_queue {
     uint64_t next_ordinal;
     struct chunk *spare;     /* for the next growth, without a visit to the pool */
     uint32_t batch_count;
-    uint64_t sticky_bytes;   /* appended since it became the sticky partition */
+    uint64_t sticky_bytes;   /* appended since it became the sticky partition,
+                                and what it got too much of before */
     float ratio;             /* raw to compressed size lately seen, at least 1 */
     bool outgrew_small;      /* the last batch did: the next begins with a block */
     bool expedite;           /* flush, close or pressure: do not linger */

@@ -8,6 +8,7 @@
 
 #include "lib/base/check.h"
 #include "lib/shared/partition_queue.h"
+#include "lib/shared/record_accumulator.h"
 
 _Thread_local KP_TLS_FAST struct hop kp__hop;
 
@@ -155,13 +156,25 @@ struct partition_queue *kp__sticky_lock(const struct record_accumulator *a,
     return q;
 }
 
+/* A partition whose batches wait fills one more where another would be left:
+ * what it gets too much of now, up to a batch, it gets less next time. */
+static uint64_t too_much(const struct partition_queue *q)
+{
+    uint64_t size = q->accumulator->batch_size, more;
+
+    if (q->sticky_bytes <= size || size == 0)
+        return 0;
+    more = q->sticky_bytes - size;
+    return more < size ? more : size - 1;
+}
+
 void kp__sticky_leave(struct topic *topic, struct partition_queue *q,
                       bool hopped)
 {
     const struct topic_view *v = kp__topic_view(topic);
     int32_t from = q->partition, to;
 
-    q->sticky_bytes = 0;
+    q->sticky_bytes = too_much(q);
     if (v->count < 2)
         return;
     to = kp__partitioner_next(v, kp__thread_rng());
