@@ -1414,6 +1414,32 @@ static void ask_again(struct rig *r, struct node *n)
     kp__client_connect(r->client, n, fake_net_now_ns(r->net));
 }
 
+/* R2: a name is not known for ten seconds: it is looked up again at the
+ * backoff's pace, and when it is known the connection is made. */
+START_TEST(a_look_up_that_fails_is_tried_again)
+{
+    struct rig r;
+    size_t lookups;
+
+    rig_init(&r, "kafka:9092");
+    r.on_down = ask_again;
+    kp__client_connect(r.client, rig_bootstrap_node(&r, 0),
+                       fake_net_now_ns(r.net));
+    rig_run(&r, 10 * SEC);
+    lookups = fake_net_lookups(r.net);
+    /* at 50, 100, 200, 400, 800 ms and each second, give or take a fifth */
+    ck_assert_uint_ge(lookups, 12);
+    ck_assert_uint_le(lookups, 6 + 10000 / 800);
+    ck_assert_uint_eq(fake_net_attempts(r.net), 0);
+    fake_net_name(r.net, "kafka", "10.0.0.1");
+    fake_net_listen(r.net, "10.0.0.1", 9092, FAKE_ACCEPTS);
+    rig_run(&r, 1300 * MS);
+    ck_assert(rig_shake(&r, fake_net_conn(r.net, "10.0.0.1", 9092)));
+    ck_assert_uint_eq(r.ready, 1);
+    rig_fini(&r);
+}
+END_TEST
+
 /* N9 */
 START_TEST(n9_backoff_doubles_with_jitter_and_resets_when_ready)
 {
@@ -1975,6 +2001,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, a_look_up_that_hangs_has_a_limit);
     tcase_add_test(t, look_ups_are_limited_and_all_get_their_turn);
     tcase_add_test(t, canonical_names_stand_for_the_bootstrap_name);
+    tcase_add_test(t, a_look_up_that_fails_is_tried_again);
     tcase_add_test(t, n9_backoff_doubles_with_jitter_and_resets_when_ready);
     tcase_add_test(t, nobody_asks_nothing_is_tried);
     tcase_add_test(t, backoff_of_zero_neither_recurses_nor_spins);

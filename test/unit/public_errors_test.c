@@ -20,21 +20,32 @@ _Static_assert(sizeof(kp_err) == 4 && sizeof(kp_kind) == 4 &&
 
 static kp_producer *p;
 
+static _Atomic int reported;
+
+static void count_report(const kp_report *report)
+{
+    (void)report;
+    atomic_fetch_add(&reported, 1);
+}
+
 static void setup(void)
 {
     setup_broker();
     make_topic("t", 1);
+    atomic_store(&reported, 0);
     p = MAKE_PRODUCER("max.block.ms", "20000", "linger.ms", "0", NULL);
 }
 
 static void teardown(void)
 {
     ASSERT_OK(kp_producer_destroy(p));
+    ck_assert_int_eq(atomic_load(&reported), 0);
     ck_assert_uint_eq(stored_count("t", 0), 0);
     teardown_broker();
 }
 
-/* The record is refused with `want`, by send, future and send_many alike. */
+/* The record is refused with `want`, by send, future and send_many alike, and
+ * no report follows (UR-020). */
 static void refuse(const kp_record *r, kp_err want)
 {
     static int tag;
@@ -44,6 +55,8 @@ static void refuse(const kp_record *r, kp_err want)
     size_t taken = 99;
 
     tagged.tag = &tag;
+    if (tagged.on_delivery == NULL && tagged.queue == NULL)
+        tagged.on_delivery = count_report;
     memset(&f, 0xee, sizeof(f));
     ASSERT_ERR(kp_send(p, &tagged, &f), want);
     memset(&report, 0xee, sizeof(report));

@@ -177,11 +177,13 @@ START_TEST(one_thread_a_producer_and_none_is_left)
 }
 END_TEST
 
+/* UR-112: neither threads nor descriptors, nor what malloc gave (that is counted
+ * when the program ends). */
 START_TEST(producers_come_and_go_without_a_trace)
 {
-    int before = 0;
+    int before = 0, threads = threads_now();
 
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 300; i++) {
         kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
         kp_record r = record_of("t", "v");
         kp_cq *q;
@@ -198,6 +200,49 @@ START_TEST(producers_come_and_go_without_a_trace)
     for (int i = 0; i < SOON_MS && open_fds() > before; i++)
         pause_ms(1);
     ck_assert_int_le(open_fds(), before);
+    ck_assert_int_eq(threads_now(), threads);
+}
+END_TEST
+
+/* F5: a line of a producer that is gone would find no program to go to. */
+static _Atomic int alive, lines_seen, lines_too_late;
+
+static void while_alive(void *arg, const kp_log *line)
+{
+    (void)arg;
+    (void)line;
+    atomic_fetch_add(&lines_seen, 1);
+    if (atomic_load(&alive) == 0)
+        atomic_fetch_add(&lines_too_late, 1);
+}
+
+START_TEST(no_log_line_comes_after_the_end)
+{
+    atomic_store(&lines_seen, 0);
+    atomic_store(&lines_too_late, 0);
+    for (int i = 0; i < 300; i++) {
+        /* a broker, a closed port, a name that takes a look-up */
+        kp_config *c = make_config(i % 3 == 0   ? kp_broker_bootstrap(broker)
+                                   : i % 3 == 1 ? "127.0.0.1:1"
+                                                : "localhost:1",
+                                   "linger.ms", "0", NULL);
+        kp_record r = record_of("t", "v");
+        kp_producer *p;
+
+        kp_config_on_log(c, KP_LOG_DEBUG, while_alive, NULL);
+        atomic_store(&alive, 1);
+        p = start_producer(c);
+        r.flags = KP_NOWAIT;
+        for (int k = 0; k < i % 5; k++) {
+            (void)kp_send(p, &r, NULL);
+            pause_ms(k % 3);
+        }
+        ASSERT_OK(kp_producer_destroy(p));
+        atomic_store(&alive, 0);
+    }
+    pause_ms(50);
+    ck_assert_int_gt(atomic_load(&lines_seen), 300);
+    ck_assert_int_eq(atomic_load(&lines_too_late), 0);
 }
 END_TEST
 
@@ -491,6 +536,42 @@ START_TEST(exit_without_close_is_no_crash)
     }
     ck_assert_int_eq(wait_for_child(child), 0);
     ck_assert_uint_eq(stored_count("t", 0), 0);
+}
+END_TEST
+
+/* In the child: three threads send, and a fourth ends the program. */
+static void exit_while_sending(int number)
+{
+    kp_config *c;
+    kp_producer *p;
+    pthread_t sender;
+
+    if (kp_config_create(&c) != KP_OK ||
+        kp_config_set(c, "bootstrap.servers", kp_broker_bootstrap(broker),
+                      NULL) != KP_OK ||
+        kp_config_set(c, "linger.ms", "0", NULL) != KP_OK ||
+        kp_producer_create(&p, c, NULL) != KP_OK)
+        _exit(1);
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&sender, NULL, send_all_the_time, p) != 0)
+            _exit(2);
+    pause_ms(number % 20);
+    exit(0);
+}
+
+/* F4: it ends at once, and not by a signal: the alarm would be one. */
+START_TEST(exit_while_threads_send_is_no_crash)
+{
+    for (int i = 0; i < 100; i++) {
+        pid_t child = fork();
+
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            (void)alarm(30);
+            exit_while_sending(i);
+        }
+        ck_assert_int_eq(wait_for_child(child), 0);
+    }
 }
 END_TEST
 #endif
@@ -904,6 +985,7 @@ static Suite *public_process_suite(void)
     tcase_add_test(t, our_threads_take_no_signals);
     tcase_add_test(t, one_thread_a_producer_and_none_is_left);
     tcase_add_test(t, producers_come_and_go_without_a_trace);
+    tcase_add_test(t, no_log_line_comes_after_the_end);
     tcase_add_test(t, every_descriptor_is_closed_on_exec);
     tcase_add_test(t, two_producers_share_nothing);
     tcase_add_test(t, an_idle_producer_does_not_wake);
@@ -917,6 +999,7 @@ static Suite *public_process_suite(void)
 #endif
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
     tcase_add_test(t, exit_without_close_is_no_crash);
+    tcase_add_test(t, exit_while_threads_send_is_no_crash);
 #endif
     tcase_add_test(t, forks_in_the_middle_of_work_are_harmless);
     suite_add_tcase(s, t);

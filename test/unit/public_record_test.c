@@ -74,18 +74,20 @@ START_TEST(headers_keep_order_equal_keys_and_nulls)
 }
 END_TEST
 
-START_TEST(a_thousand_headers_arrive)
+/* UR-076 */
+START_TEST(many_headers_arrive)
 {
-    kp_header headers[1000];
+    enum { COUNT = 10000 };
+    static kp_header headers[COUNT];
     kp_producer *large = MAKE_PRODUCER("linger.ms", "0", NULL);
     kp_record r = record_of("t", "v");
 
-    for (size_t i = 0; i < 1000; i++)
+    for (size_t i = 0; i < COUNT; i++)
         headers[i] = (kp_header){{"name", 4}, {"value", 5}};
     r.headers = headers;
-    r.header_count = 1000;
+    r.header_count = COUNT;
     ASSERT_OK(deliver(large, &r, NULL));
-    ck_assert_int_eq(last_stored("t", 0).header_count, 1000);
+    ck_assert_int_eq(last_stored("t", 0).header_count, COUNT);
     ASSERT_OK(kp_producer_destroy(large));
 }
 END_TEST
@@ -362,13 +364,13 @@ START_TEST(keys_choose_as_java_does)
     static const struct {
         const char *key;
         int32_t partition;
-    } known[] = {{"21", 1528297274 % 4 /* -973932308 & 0x7fffffff */},
+    } known[] = {{"21", (-973932308 & 0x7fffffff) % 4},
                  {"foobar", (-790332482 & 0x7fffffff) % 4},
                  {"a-little-bit-long-string", (-985981536 & 0x7fffffff) % 4},
                  {"a-little-bit-longer-string", (-1486304829 & 0x7fffffff) % 4},
                  {"abc", (479470107 & 0x7fffffff) % 4}};
 
-    for (size_t i = 1; i < sizeof(known) / sizeof(known[0]); i++) {
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         kp_record r = record_of("wide", "v");
         kp_report report;
 
@@ -521,6 +523,44 @@ START_TEST(many_records_are_taken_in_order)
 }
 END_TEST
 
+/* O4: each record of one call goes to the partition that it names. */
+START_TEST(many_go_where_each_is_sent)
+{
+    enum { COUNT = 100 };
+    kp_record r[COUNT];
+    kp_future f[COUNT];
+    char values[COUNT][8];
+    struct stored all[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        (void)snprintf(values[i], sizeof(values[i]), "%d", i);
+        r[i] = record_of("wide", values[i]);
+        r[i].flags = KP_HAS_PARTITION;
+        r[i].partition = i * 7 % 4;
+    }
+    ASSERT_OK(kp_send_many(p, r, COUNT, f, NULL));
+    ASSERT_OK(kp_future_wait_all(f, COUNT, SOON_MS));
+    for (int32_t partition = 0; partition < 4; partition++) {
+        int at = 0;
+
+        ck_assert_uint_eq(read_log("wide", partition, all, COUNT), COUNT / 4);
+        for (int i = 0; i < COUNT; i++) {
+            kp_report report;
+
+            if (r[i].partition != partition)
+                continue;
+            ck_assert_int_eq(all[at].value_size, (int64_t)strlen(values[i]));
+            ck_assert_mem_eq(all[at].value, values[i], strlen(values[i]));
+            ASSERT_OK(kp_future_wait(&f[i], 0, &report));
+            ck_assert_int_eq(report.partition, partition);
+            ck_assert_int_eq(report.offset, at++);
+        }
+        ck_assert_int_eq(at, COUNT / 4);
+    }
+    kp_future_release(f, COUNT);
+}
+END_TEST
+
 START_TEST(many_stop_at_the_first_that_is_not_taken)
 {
     kp_record r[5];
@@ -630,7 +670,7 @@ static Suite *public_record_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, null_empty_and_bytes_are_three_things);
     tcase_add_test(t, headers_keep_order_equal_keys_and_nulls);
-    tcase_add_test(t, a_thousand_headers_arrive);
+    tcase_add_test(t, many_headers_arrive);
     tcase_add_test(t, every_argument_is_the_callers_again);
     tcase_add_test(t, a_topic_need_not_be_terminated);
     tcase_add_test(t, timestamps_are_given_or_now);
@@ -657,6 +697,7 @@ static Suite *public_record_suite(void)
     t = tcase_create("many");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, many_records_are_taken_in_order);
+    tcase_add_test(t, many_go_where_each_is_sent);
     tcase_add_test(t, many_stop_at_the_first_that_is_not_taken);
     tcase_add_test(t, many_wait_no_longer_than_one);
     tcase_add_test(t, many_have_all_of_max_block_to_wait);
