@@ -13,6 +13,7 @@
 
 #include "io_thread/backoff.h"
 #include "lib/base/str.h"
+#include "lib/codec/codec.h"
 
 #define CORRUPT_TRIES 3
 #define TEXT_MAX 240
@@ -131,6 +132,20 @@ static bool note_record_errors(struct batch *b, const struct verdict *v,
     return any;
 }
 
+/* Brokers of other make refuse what is compressed with one of these, and say no
+ * more than that. */
+static void blame_codec(const struct batch *b, kp_err err, char *text)
+{
+    if (text[0] != '\0' || b->codec == CODEC_NONE ||
+        (err != KP_UNSUPPORTED_FOR_MESSAGE_FORMAT &&
+         err != KP_UNSUPPORTED_COMPRESSION_TYPE))
+        return;
+    (void)kp__format(text, TEXT_MAX,
+                     "the broker may not take batches compressed with %s: "
+                     "choose another compression.type, or none",
+                     kp__codec((enum codec_id)b->codec)->name);
+}
+
 static void fail(struct io_thread *io, struct sender_partition *sp,
                  struct batch *b, const struct verdict *v)
 {
@@ -138,6 +153,7 @@ static void fail(struct io_thread *io, struct sender_partition *sp,
     kp_err err = v->err, cause = b->last_err;
 
     text_of(v, text);
+    blame_codec(b, err, text);
     if (v->answer != NULL &&
         note_record_errors(b, v, text[0] != '\0' ? text : NULL)) {
         cause = v->err;

@@ -209,6 +209,34 @@ START_TEST(a_split_is_no_retry)
 }
 END_TEST
 
+/* -- compression -- */
+
+/* UR-100: a broker that refuses what is compressed, with either code and no word
+ * more: it is final at once, and the report says what may be wrong. */
+START_TEST(refused_compression_is_named)
+{
+    static const char *const codecs[] = {"gzip", "snappy", "lz4", "zstd"};
+    const char *codec = codecs[_i % 4];
+    kp_err err = _i < 4 ? KP_UNSUPPORTED_FOR_MESSAGE_FORMAT
+                        : KP_UNSUPPORTED_COMPRESSION_TYPE;
+    struct world_record *r;
+    struct world *w;
+
+    if (strstr(kp_features(), codec) == NULL)
+        return; /* not in this build */
+    w = begin_with(WORLD_SETTINGS(FAST, "compression.type", codec));
+    (void)rule(w, "api=produce count=-1 error=%d", err);
+    r = world_send_many(w, 0, 1, 1000);
+    world_settle(w);
+    world_expect(r, err, KP_OK, KP_STORED_NO, -1);
+    ck_assert_uint_eq(world_attempts(w), 1);
+    ck_assert_msg(strstr(r->text, codec) != NULL &&
+                      strstr(r->text, "compression.type") != NULL,
+                  "%s", r->text);
+    world_end(w);
+}
+END_TEST
+
 /* -- a close in the middle of it -- */
 
 /* UR-106: several requests are in flight and meet errors when a close begins, at
@@ -299,6 +327,7 @@ static Suite *user_reports_order_suite(void)
     tcase_add_loop_test(t, an_idle_producer_that_was_forgotten, 0, 3);
     tcase_add_test(t, eight_megabytes_for_a_topic_that_takes_100_kb);
     tcase_add_test(t, a_split_is_no_retry);
+    tcase_add_loop_test(t, refused_compression_is_named, 0, 8);
     tcase_add_loop_test(t, a_close_among_errors, 0, 200);
     tcase_add_loop_test(t, a_close_with_much_to_do, 0, 2);
     suite_add_tcase(s, t);
