@@ -51,7 +51,8 @@ static void plan_open(struct io_thread *io, struct sender_partition *sp,
         kp__ns_add(v->head_created_ns, io->settings->linger_ns);
 
     if (v->head_full || v->expedite || io->closing ||
-        until_ns <= io->now_ns || kp__pool_pressure(io->p->pool, NULL))
+        until_ns <= kp__ns_add(io->now_ns, io->linger_less_ns) ||
+        kp__pool_pressure(io->p->pool, NULL))
         stand(io, sp, STANDS_READY);
     else
         stand_until(io, sp, STANDS_LINGERING, until_ns);
@@ -236,13 +237,45 @@ void kp__plan_all(struct io_thread *io, enum standing standing)
     plan_each(io, &todo);
 }
 
+/* Some batch goes: those that have lingered for half their time go with it, so
+ * that requests follow brokers and not partitions.  Not those that senders may
+ * still compress. */
+static void plan_company(struct io_thread *io)
+{
+    struct list_node *n;
+    int64_t by_ns;
+
+    if (io->settings->codec != CODEC_NONE)
+        return;
+    io->linger_less_ns = io->settings->linger_ns / 2;
+    by_ns = kp__ns_add(io->now_ns, io->linger_less_ns);
+    /* Linger is one constant, so arrival order is age. */
+    while ((n = kp__list_first(&io->standing[STANDS_LINGERING])) != NULL) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, link);
+
+        if (sp->timer.at_ns > by_ns)
+            break;
+        kp__plan(io, sp);
+    }
+    io->linger_less_ns = 0;
+}
+
 void kp__plan_timers(struct io_thread *io)
 {
     struct heap_node *n;
+    bool lingered = false;
 
     while ((n = kp__heap_first(&io->timers)) != NULL &&
-           n->at_ns <= io->now_ns)
-        kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
+           n->at_ns <= io->now_ns) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, timer);
+
+        lingered = lingered || sp->standing == STANDS_LINGERING;
+        kp__plan(io, sp);
+    }
+    if (lingered)
+        plan_company(io);
 }
 
 void kp__plan_split(struct io_thread *io)

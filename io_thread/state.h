@@ -114,6 +114,7 @@ struct io_thread {
     struct sender_node *nodes; /* all there are */
     struct list active;
     struct heap timers;    /* sender_partition.timer */
+    int64_t linger_less_ns; /* while others go, by so much */
     struct heap deadlines; /* sender_partition.deadline */
     bool progressed;       /* this turn did something and more may be possible */
 

@@ -43,21 +43,28 @@ START_TEST(linger_to_the_moment)
 }
 END_TEST
 
-/* A14: the earlier of two lingers. */
+/* A14: the earlier of two lingers; and what has lingered for half of its own by
+ * then goes with it, in one request, unless senders may still compress it. */
 START_TEST(each_partition_lingers_for_itself)
 {
+    bool younger = _i == 0, codec = _i == 2;
     struct world *w = world_begin(&(struct world_options){
-        .partitions = 2, .settings = WORLD_SETTINGS("linger.ms", "10")});
+        .partitions = 2,
+        .settings = WORLD_SETTINGS("linger.ms", "10", "compression.type",
+                                   codec ? "gzip" : "none")});
     struct world_record *a, *b;
 
     warm_up(w, 2);
     a = world_send(w, 0);
-    world_run_ms(w, 5);
+    world_run_ms(w, younger ? 6 : 5);
     b = world_send(w, 1);
     world_settle(w);
     ck_assert_uint_eq(world_attempts(w), 4);
     ck_assert_int_eq(at(w, 2)->at_ns - a->called_ns, 11 * MS);
-    ck_assert_int_eq(at(w, 3)->at_ns - b->called_ns, 11 * MS);
+    ck_assert_int_eq(at(w, 3)->at_ns - b->called_ns,
+                     (younger || codec ? 11 : 6) * MS);
+    ck_assert_uint_eq(at(w, 3)->request - at(w, 2)->request,
+                      younger || codec ? 1 : 0);
     world_check(w);
     world_end(w);
 }
@@ -611,7 +618,7 @@ static Suite *sender_batches_suite(void)
     TCase *t = tcase_create("sender_batches");
 
     tcase_add_test(t, linger_to_the_moment);
-    tcase_add_test(t, each_partition_lingers_for_itself);
+    tcase_add_loop_test(t, each_partition_lingers_for_itself, 0, 3);
     tcase_add_test(t, a_full_batch_does_not_linger);
     tcase_add_loop_test(t, a_large_record_is_its_own_batch, 0, 2);
     tcase_add_test(t, batch_size_0_is_one_record_each);

@@ -290,6 +290,50 @@ END_TEST
 
 /* -- batches -- */
 
+/* Its first record has waited for half of five milliseconds at least. */
+static void first_age(struct world *w, const struct world_attempt *a)
+{
+    const struct world_record *r = world_record(w, a->first_id);
+
+    ck_assert_int_ge(a->at_ns - 1 * MS - r->called_ns, 5 * MS / 2);
+}
+
+/* C10: the same stream over 12 and over 120 partitions, of three and of eight
+ * brokers: the requests are those of the brokers' lingers. */
+START_TEST(requests_follow_brokers_not_partitions)
+{
+    static const int32_t partitions[] = {12, 120, 120};
+    static const int nodes[] = {3, 3, 8};
+    struct world *w = world_begin(
+        &(struct world_options){.nodes = nodes[_i],
+                                .partitions = partitions[_i],
+                                .settings = WORLD_SETTINGS("linger.ms", "5")});
+    uint32_t before;
+    struct rng rng;
+
+    kp__rng_seed(&rng, 10);
+    for (int32_t i = 0; i < partitions[_i]; i++)
+        (void)world_send(w, i);
+    world_settle(w);
+    before = world_requests(w);
+    for (int i = 0; i < 2000; i++) {
+        for (int k = 0; k < 10; k++)
+            (void)world_send(
+                w, (int32_t)kp__rng_below(&rng, (uint32_t)partitions[_i]));
+        world_run_until_ns(w, world_now_ns(w) + MS / 2);
+    }
+    world_settle(w);
+    /* a second, and one request of each broker each half of a linger at most */
+    ck_assert_uint_le(world_requests(w) - before,
+                      (uint32_t)nodes[_i] * 1000 * 2 / 5);
+    /* and none of it at the cost of lingering */
+    for (size_t i = 0; i < world_attempts(w); i++)
+        first_age(w, world_attempt(w, i));
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Z4: in a flood of records of any size no batch is larger than batch.size, and
  * none has room for another tenth. */
 START_TEST(batches_are_full_in_a_flood)
@@ -371,6 +415,7 @@ static Suite *user_reports_flow_suite(void)
     tcase_add_test(t, only_memory_refuses);
     tcase_add_test(t, what_a_large_record_leaves_serves_fifty);
     tcase_add_test(t, a_full_buffer_ends_long_lingers);
+    tcase_add_loop_test(t, requests_follow_brokers_not_partitions, 0, 3);
     tcase_add_test(t, batches_are_full_in_a_flood);
     tcase_add_loop_test(t, a_slow_leader_gets_its_share_or_less, 0, 2);
     suite_add_tcase(s, t);
