@@ -66,12 +66,17 @@ kp_err kp__future_try(const kp_future *f, int64_t deadline_ns,
     return KP_PENDING;
 }
 
-/* Wait for one; `deadline_ns` 0: only look. */
+/* Only look. */
+static kp_err look(const kp_future *f, kp_report *report)
+{
+    return kp__future_try(f, 0, report, NULL);
+}
+
 static kp_err wait_until(const kp_future *f, int64_t deadline_ns,
                          kp_report *report)
 {
     struct ticket ticket;
-    bool late = deadline_ns == 0;
+    bool late = false;
     kp_err err;
 
     for (;;) {
@@ -87,50 +92,60 @@ static kp_err wait_until(const kp_future *f, int64_t deadline_ns,
     }
 }
 
-/* KP_OK and the deadline; 0: none, only look. */
-static kp_err deadline_of(int64_t timeout_ms, int64_t *out)
+static kp_err may_wait(int64_t timeout_ms)
 {
     if (timeout_ms < KP_FOREVER)
         return KP_EINVAL;
-    if (timeout_ms != 0 && kp__in_callback())
-        return KP_EDEADLK;
-    *out = timeout_ms == 0
-               ? 0
-               : kp__deadline_ns(kp__now_ns(&kp__system_clock), timeout_ms);
-    return KP_OK;
+    return timeout_ms != 0 && kp__in_callback() ? KP_EDEADLK : KP_OK;
+}
+
+/* The clock is asked by those who wait alone: most futures are done when they
+ * are looked at. */
+static int64_t deadline_of(int64_t timeout_ms)
+{
+    return kp__deadline_ns(kp__now_ns(&kp__system_clock), timeout_ms);
 }
 
 kp_err kp_future_wait(const kp_future *future, int64_t timeout_ms,
                       kp_report *report)
 {
-    int64_t deadline_ns;
     kp_err err;
 
     if (future == NULL)
         return KP_EINVAL;
     if (is_refused(future))
         return refused_report(future, report);
-    err = deadline_of(timeout_ms, &deadline_ns);
-    return err == KP_OK ? wait_until(future, deadline_ns, report) : err;
+    err = may_wait(timeout_ms);
+    if (err != KP_OK)
+        return err;
+    err = look(future, report);
+    if (err != KP_PENDING || timeout_ms == 0)
+        return err;
+    return wait_until(future, deadline_of(timeout_ms), report);
 }
 
 kp_err kp_future_wait_all(const kp_future *futures, size_t count,
                           int64_t timeout_ms)
 {
-    kp_err first = KP_OK, err;
-    bool pending = false;
-    int64_t deadline_ns;
+    bool late = timeout_ms == 0, pending = false;
+    int64_t deadline_ns = 0; /* from the first that is waited for */
+    kp_err first, err;
 
     if (futures == NULL && count > 0)
         return KP_EINVAL;
-    err = deadline_of(timeout_ms, &deadline_ns);
-    if (err != KP_OK)
-        return err;
+    first = may_wait(timeout_ms);
+    if (first != KP_OK)
+        return first;
     for (size_t i = 0; i < count; i++) {
         if (is_none(&futures[i]))
             continue;
-        /* Once late, the others are only looked at. */
-        err = wait_until(&futures[i], pending ? 0 : deadline_ns, NULL);
+        err = look(&futures[i], NULL);
+        if (err == KP_PENDING && !late) {
+            if (deadline_ns == 0)
+                deadline_ns = deadline_of(timeout_ms);
+            err = wait_until(&futures[i], deadline_ns, NULL);
+            late = err == KP_PENDING;
+        }
         if (err == KP_PENDING)
             pending = true;
         else if (first == KP_OK)
