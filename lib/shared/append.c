@@ -152,7 +152,7 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x)
     }
     at = q->at;
     kp__mutex_unlock(&q->lock);
-    if (size >= AHEAD_MIN)
+    if (size >= AHEAD_MIN || x->partition >= 0)
         fetch_ahead(at, size);
     return KP_OK;
 }
