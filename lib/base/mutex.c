@@ -1,33 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mutex.c - making and unmaking locks, and the debug builds' rule that a thread
- * holds at most one of them.  Any thread. */
+/* mutex.c - a lock that is wanted by several, and the debug builds' rule that a
+ * thread holds at most one.  Any thread.
+ *
+ * Invariant: whoever sleeps has made the state MUTEX_WANTED before, and whoever
+ * was woken takes the lock as MUTEX_WANTED, as others may sleep still; so the
+ * one who lets go of it wakes one as long as anybody sleeps.  U. Drepper,
+ * "Futexes Are Tricky", the third mutex. */
 #include "lib/base/mutex.h"
 
-#include <stddef.h>
+#include "lib/base/wait.h"
 
-/* glibc has the type as an enumerator under this feature macro only. */
-#if defined(__GLIBC__) && defined(_GNU_SOURCE)
-#define LOCK_TYPE PTHREAD_MUTEX_ADAPTIVE_NP
-#else
-#define LOCK_TYPE PTHREAD_MUTEX_DEFAULT
-#endif
+/* What is done under a lock takes less than two tries to sleep would. */
+#define SPINS 100
 
 void kp__mutex_init(struct mutex *m)
 {
-    pthread_mutexattr_t attr;
-
-    /* Neither can fail: the type is a valid one, and glibc allocates nothing.
-     * */
-    (void)pthread_mutexattr_init(&attr);
-    (void)pthread_mutexattr_settype(&attr, LOCK_TYPE);
-    (void)pthread_mutex_init(&m->m, &attr);
-    (void)pthread_mutexattr_destroy(&attr);
+    atomic_init(&m->state, MUTEX_FREE);
 }
 
 void kp__mutex_fini(struct mutex *m)
 {
-    (void)pthread_mutex_destroy(&m->m);
+    /* relaxed: nobody else may know of it any more */
+    KP_CHECK(atomic_load_explicit(&m->state, memory_order_relaxed) ==
+             MUTEX_FREE);
 }
+
+#ifndef KP_MUTEX_SEAM
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Where others sleep for it, one more does not spin: they come first. */
+static bool spin(struct mutex *m)
+{
+    uint32_t seen;
+
+    for (int i = 0; i < SPINS; i++) {
+        /* relaxed: only looked at, so that the line stays with its owner */
+        seen = atomic_load_explicit(&m->state, memory_order_relaxed);
+        if (seen == MUTEX_WANTED)
+            return false;
+        if (seen == MUTEX_FREE && kp__mutex_try_take(m))
+            return true;
+        relax();
+    }
+    return false;
+}
+
+void kp__mutex_take_slow(struct mutex *m)
+{
+    if (spin(m))
+        return;
+    /* acquire: as in kp__mutex_try_take */
+    while (atomic_exchange_explicit(&m->state, MUTEX_WANTED,
+                                    memory_order_acquire) != MUTEX_FREE)
+        (void)kp__wait(&m->state, MUTEX_WANTED, KP_NEVER);
+}
+
+void kp__mutex_wake(struct mutex *m)
+{
+    kp__wake(&m->state, 1);
+}
+#endif
 
 #ifdef KP_DEBUG
 static _Thread_local const struct mutex *held;

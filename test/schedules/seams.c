@@ -68,9 +68,9 @@ void seams_late_store(struct late_store *s, enum sched_kind kind)
 
 /* -- Locks: the owner stands in the mutex itself, one more than the actor -- */
 
-static int *owner_of(const volatile void *m)
+static uint32_t *owner_of(struct mutex *m)
 {
-    return (int *)(uintptr_t)m;
+    return (uint32_t *)(void *)m;
 }
 
 void kp__mutex_init(struct mutex *m)
@@ -80,7 +80,7 @@ void kp__mutex_init(struct mutex *m)
 
 void kp__mutex_fini(struct mutex *m)
 {
-    KP_CHECK(*owner_of(&m->m) == 0);
+    KP_CHECK(*owner_of(m) == 0);
 }
 
 static int me(void)
@@ -88,28 +88,26 @@ static int me(void)
     return sched_current() + 1;
 }
 
-int sched_mutex_lock(pthread_mutex_t *m, const char *file, int line)
+void kp__mutex_take(struct mutex *m)
 {
-    sched_point(SCHED_LOCK, m, file, line);
+    sched_point(SCHED_LOCK, m, __FILE__, __LINE__);
     KP_CHECK(*owner_of(m) == 0 || planted == PLANT_NO_EXCLUSION);
-    *owner_of(m) = me();
-    return 0;
+    *owner_of(m) = (uint32_t)me();
 }
 
-int sched_mutex_trylock(pthread_mutex_t *m, const char *file, int line)
+bool kp__mutex_try_take(struct mutex *m)
 {
-    sched_point(SCHED_TRYLOCK, m, file, line);
+    sched_point(SCHED_TRYLOCK, m, __FILE__, __LINE__);
     if (*owner_of(m) != 0)
-        return 1;
-    *owner_of(m) = me();
-    return 0;
+        return false;
+    *owner_of(m) = (uint32_t)me();
+    return true;
 }
 
-int sched_mutex_unlock(pthread_mutex_t *m, const char *file, int line)
+void kp__mutex_drop(struct mutex *m)
 {
-    sched_point(SCHED_UNLOCK, m, file, line);
+    sched_point(SCHED_UNLOCK, m, __FILE__, __LINE__);
     *owner_of(m) = 0;
-    return 0;
 }
 
 /* One lock at a time, for each actor as for each thread. */

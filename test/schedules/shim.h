@@ -45,12 +45,8 @@ bool sched_splits(void);
 /* Put `size` bytes at `to`, now or, if it is planted, after the next load. */
 void sched_store(volatile void *to, const void *from, size_t size);
 
-int sched_mutex_lock(pthread_mutex_t *m, const char *file, int line);
-int sched_mutex_trylock(pthread_mutex_t *m, const char *file, int line);
-int sched_mutex_unlock(pthread_mutex_t *m, const char *file, int line);
-#define pthread_mutex_lock(m) sched_mutex_lock(m, __FILE__, __LINE__)
-#define pthread_mutex_trylock(m) sched_mutex_trylock(m, __FILE__, __LINE__)
-#define pthread_mutex_unlock(m) sched_mutex_unlock(m, __FILE__, __LINE__)
+/* Locks are taken at one point each, by the functions of seams.c. */
+#define KP_MUTEX_SEAM
 
 int sched_join(const char *file, int line);
 #define pthread_join(thread, result) \

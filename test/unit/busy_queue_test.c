@@ -28,7 +28,7 @@ static kp_err let_go_and_connect(void *arg, const struct address *to,
 {
     if (held != NULL) {
         stood = held->sender->standing;
-        ck_assert_int_eq(pthread_mutex_unlock(&held->lock.m), 0);
+        kp__mutex_drop(&held->lock);
         held = NULL;
     }
     return real_connect(arg, to, send_buffer, receive_buffer, user_timeout_ns,
@@ -65,7 +65,7 @@ static struct world *begin(const char *linger_ms)
 static void hold(struct partition_queue *q)
 {
     held = q;
-    ck_assert_int_eq(pthread_mutex_lock(&q->lock.m), 0);
+    kp__mutex_take(&q->lock);
 }
 
 START_TEST(it_is_sent_in_its_turn)

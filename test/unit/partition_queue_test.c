@@ -131,12 +131,12 @@ START_TEST(a_busy_queue_is_not_waited_for)
     struct batch *b;
 
     ck_assert_int_eq(append_bytes(0, 10, 0), KP_OK);
-    pthread_mutex_lock(&q->lock.m);
+    kp__mutex_take(&q->lock);
     ck_assert_int_eq(kp__queue_look(q, false, &v), QUEUE_BUSY);
     ck_assert_int_eq(kp__queue_seal(q, false, false), QUEUE_BUSY);
     ck_assert_int_eq(kp__queue_claim(q, false, &b), QUEUE_BUSY);
     ck_assert_int_eq(kp__queue_take(q, false, &b), QUEUE_BUSY);
-    pthread_mutex_unlock(&q->lock.m);
+    kp__mutex_drop(&q->lock);
     ck_assert_int_eq(kp__queue_look(q, false, &v), QUEUE_OK);
 }
 END_TEST

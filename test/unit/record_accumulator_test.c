@@ -1085,12 +1085,12 @@ static void *hold(void *arg)
     struct held *h = arg;
 
     /* Beside kp__mutex_lock: with one of ours nobody may sleep. */
-    pthread_mutex_lock(&h->lock->m);
+    kp__mutex_take(h->lock);
     atomic_store(&h->locked, 1);
     kp__wake(&h->locked, 1);
     while (atomic_load(&h->release) == 0)
         (void)kp__wait(&h->release, 0, KP_NEVER);
-    pthread_mutex_unlock(&h->lock->m);
+    kp__mutex_drop(h->lock);
     return NULL;
 }
 
