@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mutex.c - a lock that is wanted by several, and the debug builds' rule that a
- * thread holds at most one.  Any thread.
+/* mutex.c - a lock that is wanted by several.  Any thread.
  *
  * Invariant: whoever sleeps has made the state MUTEX_WANTED before, and whoever
  * was woken takes the lock as MUTEX_WANTED, as others may sleep still; so the
@@ -65,30 +64,5 @@ void kp__mutex_take_slow(struct mutex *m)
 void kp__mutex_wake(struct mutex *m)
 {
     kp__wake(&m->state, 1);
-}
-#endif
-
-#ifdef KP_DEBUG
-static _Thread_local const struct mutex *held;
-
-void kp__mutex_note_locked(const struct mutex *m)
-{
-    held = m;
-}
-
-void kp__mutex_note_unlocked(const struct mutex *m)
-{
-    kp__mutex_check_held(m);
-    held = NULL;
-}
-
-void kp__mutex_check_held(const struct mutex *m)
-{
-    KP_CHECK(held == m);
-}
-
-void kp__mutex_check_none(void)
-{
-    KP_CHECK(held == NULL);
 }
 #endif
