@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "io_thread/metadata_state.h"
 #include "lib/base/mem.h"
