@@ -40,7 +40,6 @@ enum role { UNKNOWN, SENDER, IO, OTHER, ROLES };
 static _Atomic long counts[ROLES][KINDS], under_lock[KINDS];
 static _Atomic long compressions[ROLES];
 static _Thread_local enum role role;
-static _Thread_local int locks_held;
 
 static void reset_counts(void)
 {
@@ -59,6 +58,8 @@ static long count_of(enum role r, enum cost k)
 }
 
 #if COUNTS
+
+static _Thread_local int locks_held;
 
 static enum role find_role(void)
 {
