@@ -229,18 +229,17 @@ static void turn(struct run *r)
 static void step(struct run *r)
 {
     int64_t next_ns = r->net->now_ns + 20 * KP_NS_PER_MS;
-    int64_t net_ns;
+    int64_t net_ns, sleeps_until_ns;
 
     fuzz_net_run(r->net);
     kp__io_thread_wait(r->p->io);
-    if (r->p->io->event_count > 0 ||
-        r->net->sleeps_until_ns <= r->net->now_ns) {
+    sleeps_until_ns = r->net->mem.sleeps_until_ns;
+    if (r->p->io->event_count > 0 || sleeps_until_ns <= r->net->now_ns) {
         turn(r);
         return;
     }
     net_ns = fuzz_net_next_ns(r->net);
-    next_ns =
-        r->net->sleeps_until_ns < next_ns ? r->net->sleeps_until_ns : next_ns;
+    next_ns = sleeps_until_ns < next_ns ? sleeps_until_ns : next_ns;
     next_ns = net_ns > r->net->now_ns && net_ns < next_ns ? net_ns : next_ns;
     r->net->now_ns = next_ns;
 }

@@ -12,30 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/wait.h"
+#include "lib/base/list.h"
 
 #define BEGIN_NS (1000 * KP_NS_PER_SEC)
 #define WALL_BASE_MS INT64_C(1700000000000)
 #define OUT_MAX ((size_t)1 << 20)
-
-struct transport {
-    struct fuzz_conn *conn;
-};
-struct poller {
-    struct fuzz_net *net;
-    struct wakeup *wakeup;
-};
-struct resolve {
-    struct address address;
-    bool found;
-};
-
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
 
 /* -- answers on their way -- */
 
@@ -222,7 +203,8 @@ int64_t fuzz_net_next_ns(const struct fuzz_net *n)
     for (size_t i = 0; i < n->count; i++) {
         const struct fuzz_conn *c = &n->conns[i];
 
-        if (!c->closed && c->readable_ns > n->now_ns && c->readable_ns < at_ns)
+        if (!c->socket.closed && c->readable_ns > n->now_ns &&
+            c->readable_ns < at_ns)
             at_ns = c->readable_ns;
     }
     return at_ns;
@@ -252,22 +234,28 @@ static kp_err t_connect(void *arg, const struct address *to,
     kp__buf_init(&c->out);
     /* whatever the address, a broker is there: perhaps not the one meant */
     c->k = kb_connect(n->cluster, sa[7] % 2 == 0 ? 2 : 1, c, n->now_ns);
-    *out = must(calloc(1, sizeof(**out)));
-    (*out)->conn = c;
+    mem_net_add(&n->mem, &c->socket);
+    *out = &c->socket;
     return KP_OK;
+}
+
+static struct fuzz_conn *conn_of(struct transport *t)
+{
+    mem_net_check_open(t);
+    return KP_CONTAINER(t, struct fuzz_conn, socket);
 }
 
 static enum io_result t_finish(struct transport *t, int *sys_errno)
 {
     (void)sys_errno;
-    t->conn->connected = true;
+    conn_of(t)->connected = true;
     return IO_DONE;
 }
 
 static enum io_result t_writev(struct transport *t, const struct iovec *iov,
                                int count, size_t *written, int *sys_errno)
 {
-    struct fuzz_conn *c = t->conn;
+    struct fuzz_conn *c = conn_of(t);
 
     if (c->reset || c->k == NULL) {
         *sys_errno = EPIPE;
@@ -290,7 +278,7 @@ static bool is_readable(const struct fuzz_conn *c)
 static enum io_result t_read(struct transport *t, void *buf, size_t size,
                              size_t *got, int *sys_errno)
 {
-    struct fuzz_conn *c = t->conn;
+    struct fuzz_conn *c = conn_of(t);
     size_t left = c->out.size - c->out_at;
 
     *sys_errno = ECONNRESET;
@@ -304,121 +292,20 @@ static enum io_result t_read(struct transport *t, void *buf, size_t size,
     return IO_DONE;
 }
 
-static int t_fd(const struct transport *t)
-{
-    (void)t;
-    return -1;
-}
-
 static void t_close(struct transport *t)
 {
-    struct fuzz_conn *c = t->conn;
-
-    FUZZ_CHECK(!c->closed && !c->watched);
-    c->closed = true;
-    end_broker(c);
-    free(t);
+    end_broker(conn_of(t));
+    mem_net_close(t);
 }
 
-/* -- poller -- */
-
-static struct poller *p_create(void *arg, struct wakeup *wakeup)
+static uint32_t ready(const struct transport *t)
 {
-    struct poller *p = must(calloc(1, sizeof(*p)));
-
-    p->net = arg;
-    p->wakeup = wakeup;
-    return p;
-}
-
-static void p_destroy(struct poller *p)
-{
-    free(p);
-}
-
-static int p_change(struct poller *p, struct transport *t,
-                    const struct transport_ops *ops, uint32_t want, void *owner)
-{
-    (void)p;
-    (void)ops;
-    t->conn->watched = true;
-    t->conn->want = want;
-    t->conn->owner = owner;
-    return 0;
-}
-
-static void p_remove(struct poller *p, struct transport *t,
-                     const struct transport_ops *ops)
-{
-    (void)p;
-    (void)ops;
-    FUZZ_CHECK(t->conn->watched);
-    t->conn->watched = false;
-}
-
-static uint32_t events_of(const struct fuzz_conn *c)
-{
+    const struct fuzz_conn *c = KP_CONTAINER(t, const struct fuzz_conn, socket);
     uint32_t events = POLL_WRITE;
 
-    if (!c->watched)
-        return 0;
     if (c->connected && is_readable(c))
         events |= POLL_READ;
-    return events & c->want;
-}
-
-static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
-                  struct poll_event *out, int max)
-{
-    struct fuzz_net *net = p->net;
-    int n = 0;
-
-    (void)now_ns;
-    net->sleeps_until_ns = deadline_ns;
-    kp__wakeup_clear(p->wakeup);
-    for (size_t i = 0; i < net->count && n < max; i++) {
-        uint32_t events = events_of(&net->conns[i]);
-
-        if (events == 0)
-            continue;
-        out[n].owner = net->conns[i].owner;
-        out[n++].events = events;
-    }
-    return n;
-}
-
-/* -- names: numbers only -- */
-
-static struct resolve *r_begin(void *arg, const char *host, uint16_t port,
-                               bool canonical, struct wakeup *wakeup)
-{
-    struct resolve *r = must(calloc(1, sizeof(*r)));
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-
-    (void)arg;
-    (void)canonical;
-    (void)wakeup;
-    r->found = inet_pton(AF_INET, host, &v4.sin_addr) == 1;
-    memcpy(&r->address.sa, &v4, sizeof(v4));
-    r->address.size = sizeof(v4);
-    return r;
-}
-
-static bool r_poll(struct resolve *r, const struct address **addresses,
-                   const char *const **names, size_t *count, kp_err *err,
-                   const char **text)
-{
-    *addresses = &r->address;
-    *names = NULL;
-    *count = r->found ? 1 : 0;
-    *err = r->found ? KP_OK : KP_ERESOLVE;
-    *text = "no number";
-    return true;
-}
-
-static void r_end(struct resolve *r)
-{
-    free(r);
+    return events & t->want;
 }
 
 /* -- the whole -- */
@@ -438,16 +325,17 @@ struct io_env fuzz_net_env(struct fuzz_net *n)
     return (struct io_env){.clock = {mono_ns, mono_ns, wall_ms, n},
                            .seed = 1,
                            .transport = &n->transport,
-                           .poller = &n->poller,
-                           .resolver = &n->resolver};
+                           .poller = &n->mem.poller,
+                           .resolver = &n->mem.resolver};
 }
 
 struct fuzz_net *fuzz_net_create(struct fuzz_input *input,
                                  enum fuzz_ending ending)
 {
-    struct fuzz_net *n = must(calloc(1, sizeof(*n)));
+    struct fuzz_net *n = calloc(1, sizeof(*n));
     struct kb_config c;
 
+    FUZZ_CHECK(n != NULL);
     kb_config_default(&c);
     c.nodes = 2;
     c.auto_create = false;
@@ -460,18 +348,16 @@ struct fuzz_net *fuzz_net_create(struct fuzz_input *input,
     kb_node_address(n->cluster, 1, "10.0.0.1", 9092);
     kb_node_address(n->cluster, 2, "10.0.0.2", 9092);
     FUZZ_CHECK(kb_topic_create(n->cluster, "t", 2, 2, n->now_ns) == 0);
-    n->transport = (struct transport_ops){t_connect, t_finish, t_writev, t_read,
-                                          t_fd,      t_close,  n};
-    n->poller = (struct poller_ops){p_create, p_destroy, p_change, p_change,
-                                    p_remove, p_wait,    n};
-    n->resolver = (struct resolver_ops){r_begin, r_poll, r_end, n};
+    mem_net_init(&n->mem, ready);
+    n->transport = (struct transport_ops){
+        t_connect, t_finish, t_writev, t_read, mem_net_fd, t_close, n};
     return n;
 }
 
 void fuzz_net_destroy(struct fuzz_net *n)
 {
     for (size_t i = 0; i < n->count; i++) {
-        FUZZ_CHECK(n->conns[i].closed);
+        FUZZ_CHECK(n->conns[i].socket.closed);
         kp__buf_fini(&n->conns[i].in);
         kp__buf_fini(&n->conns[i].out);
     }

@@ -11,6 +11,7 @@
 #include "lib/base/buf.h"
 #include "test/broker/model.h"
 #include "test/fuzz/fuzz.h"
+#include "test/support/mem_net.h"
 
 #define FUZZ_CONNS_MAX 256 /* more attempts than that are refused */
 
@@ -18,19 +19,18 @@
 enum fuzz_ending { ENDS_HONEST, ENDS_SILENT, ENDS_CLOSED, ENDINGS };
 
 struct fuzz_conn {
+    struct transport socket;
     struct fuzz_net *net;
     struct kb_conn *k; /* NULL: gone */
     struct buf in, out;
     size_t out_at; /* of the first byte not yet read */
     int64_t readable_ns;
-    bool fin, reset, closed, connected;
-    bool watched;
-    uint32_t want;
-    void *owner;
+    bool fin, reset, connected;
 };
 
 struct fuzz_net {
-    int64_t now_ns, sleeps_until_ns;
+    struct mem_net mem;
+    int64_t now_ns;
     struct kb_cluster *cluster;
     struct fuzz_input *input;
     enum fuzz_ending ending;
@@ -38,8 +38,6 @@ struct fuzz_net {
     struct fuzz_conn conns[FUZZ_CONNS_MAX];
     size_t count;
     struct transport_ops transport;
-    struct poller_ops poller;
-    struct resolver_ops resolver;
 };
 
 /* Two brokers at 10.0.0.1:9092 and 10.0.0.2:9092, with topic "t" of two

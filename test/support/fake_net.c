@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/list.h"
+#include "test/support/mem_net.h"
+
 #define NAMES_MAX 64
 #define LISTENERS_MAX 64
 #define ATTEMPTS_MAX 4096
@@ -35,24 +38,19 @@ struct bytes {
 };
 
 struct fake_conn {
-    struct fake_net *net;
-    struct fake_conn *next;
+    struct transport socket;
     struct address to;
     enum fake_listener how;
-    bool connected, closed_by_client;
+    bool connected;
     bool fin, reset, broken;
     struct bytes to_server, to_client;
     size_t asked; /* of to_server: the request handed out last */
     size_t write_step, write_room, read_step;
-    /* the poller's */
-    bool watched;
-    uint32_t want;
-    void *owner;
 };
 
 struct fake_net {
+    struct mem_net mem;
     int64_t now_ns;
-    struct fake_conn *conns; /* newest first */
     struct name names[NAMES_MAX];
     size_t name_count;
     struct listener listeners[LISTENERS_MAX];
@@ -60,19 +58,8 @@ struct fake_net {
     char attempts[ATTEMPTS_MAX][ADDRESS_TEXT_SIZE];
     int64_t attempt_ns[ATTEMPTS_MAX];
     size_t attempt_count, lookups;
-    int failing_changes;
     struct transport_ops transport;
-    struct poller_ops poller;
     struct resolver_ops resolver;
-};
-
-struct transport {
-    struct fake_conn *conn;
-};
-
-struct poller {
-    struct fake_net *net;
-    struct wakeup *wakeup;
 };
 
 struct resolve {
@@ -93,26 +80,6 @@ static void *must(void *p)
 }
 
 /* -- addresses -- */
-
-static bool parse(const char *host, uint16_t port, struct address *out)
-{
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                              .sin6_port = htons(port)};
-
-    memset(out, 0, sizeof *out);
-    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
-        memcpy(&out->sa, &v4, sizeof v4);
-        out->size = sizeof v4;
-        return true;
-    }
-    if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1) {
-        memcpy(&out->sa, &v6, sizeof v6);
-        out->size = sizeof v6;
-        return true;
-    }
-    return false;
-}
 
 static void set_port(struct address *a, uint16_t port)
 {
@@ -145,7 +112,7 @@ void fake_net_listen(struct fake_net *net, const char *host, uint16_t port,
 {
     struct address a;
 
-    if (!parse(host, port, &a))
+    if (!mem_net_address(host, port, &a))
         abort();
     find_listener(net, &a, true)->how = how;
 }
@@ -155,7 +122,7 @@ void fake_net_canonical(struct fake_net *net, const char *address,
 {
     struct address a;
 
-    if (!parse(address, 0, &a))
+    if (!mem_net_address(address, 0, &a))
         abort();
     (void)snprintf(find_listener(net, &a, true)->canonical, 128, "%s", name);
 }
@@ -213,20 +180,23 @@ static kp_err t_connect(void *arg, const struct address *to,
         return KP_ECONNECT;
     }
     c = must(calloc(1, sizeof *c));
-    c->net = net;
     c->to = *to;
     c->how = how;
     c->write_step = c->write_room = c->read_step = SIZE_MAX;
-    c->next = net->conns;
-    net->conns = c;
-    *out = must(calloc(1, sizeof **out));
-    (*out)->conn = c;
+    mem_net_add(&net->mem, &c->socket);
+    *out = &c->socket;
     return KP_OK;
+}
+
+static struct fake_conn *conn_of(struct transport *t)
+{
+    mem_net_check_open(t);
+    return KP_CONTAINER(t, struct fake_conn, socket);
 }
 
 static enum io_result t_finish(struct transport *t, int *sys_errno)
 {
-    struct fake_conn *c = t->conn;
+    struct fake_conn *c = conn_of(t);
 
     if (c->how == FAKE_SILENT)
         return IO_AGAIN;
@@ -259,7 +229,7 @@ static void drop(struct bytes *b, size_t size)
 static enum io_result t_writev(struct transport *t, const struct iovec *iov,
                                int count, size_t *written, int *sys_errno)
 {
-    struct fake_conn *c = t->conn;
+    struct fake_conn *c = conn_of(t);
     size_t left = c->write_step < c->write_room ? c->write_step : c->write_room;
 
     if (count <= 0 || count > 1024)
@@ -287,7 +257,7 @@ static enum io_result t_writev(struct transport *t, const struct iovec *iov,
 static enum io_result t_read(struct transport *t, void *buf, size_t size,
                              size_t *got, int *sys_errno)
 {
-    struct fake_conn *c = t->conn;
+    struct fake_conn *c = conn_of(t);
     size_t n = c->to_client.size;
 
     if (n == 0 && c->reset) {
@@ -308,81 +278,16 @@ static enum io_result t_read(struct transport *t, void *buf, size_t size,
     return IO_DONE;
 }
 
-static int t_fd(const struct transport *t)
-{
-    (void)t;
-    return -1;
-}
-
-static void t_close(struct transport *t)
-{
-    if (t->conn->closed_by_client || t->conn->watched)
-        abort(); /* closed twice, or still in the poller */
-    t->conn->closed_by_client = true;
-    free(t);
-}
-
 /* -- the poller -- */
-
-static struct poller *p_create(void *arg, struct wakeup *wakeup)
-{
-    struct poller *p = must(calloc(1, sizeof *p));
-
-    p->net = arg;
-    p->wakeup = wakeup;
-    return p;
-}
-
-static void p_destroy(struct poller *p)
-{
-    free(p);
-}
-
-static int p_add(struct poller *p, struct transport *t,
-                 const struct transport_ops *ops, uint32_t want, void *owner)
-{
-    (void)p;
-    (void)ops;
-    if (t->conn->watched)
-        abort();
-    t->conn->watched = true;
-    t->conn->want = want;
-    t->conn->owner = owner;
-    return 0;
-}
-
-static int p_change(struct poller *p, struct transport *t,
-                    const struct transport_ops *ops, uint32_t want, void *owner)
-{
-    (void)ops;
-    if (!t->conn->watched)
-        abort();
-    if (p->net->failing_changes > 0) {
-        p->net->failing_changes--;
-        return ENOMEM;
-    }
-    t->conn->want = want;
-    t->conn->owner = owner;
-    return 0;
-}
 
 void fake_net_fail_changes(struct fake_net *net, int times)
 {
-    net->failing_changes = times;
+    net->mem.failing_changes = times;
 }
 
-static void p_remove(struct poller *p, struct transport *t,
-                     const struct transport_ops *ops)
+static uint32_t ready(const struct transport *t)
 {
-    (void)p;
-    (void)ops;
-    if (!t->conn->watched)
-        abort();
-    t->conn->watched = false;
-}
-
-static uint32_t ready(const struct fake_conn *c)
-{
+    const struct fake_conn *c = KP_CONTAINER(t, const struct fake_conn, socket);
     uint32_t events = 0;
 
     if (!c->connected)
@@ -393,28 +298,7 @@ static uint32_t ready(const struct fake_conn *c)
         events |= POLL_READ;
     if (c->write_step > 0 && c->write_room > 0)
         events |= POLL_WRITE;
-    return events & c->want;
-}
-
-static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
-                  struct poll_event *out, int max)
-{
-    int n = 0;
-
-    (void)now_ns;
-    (void)deadline_ns;
-    if (p->wakeup != NULL)
-        kp__wakeup_clear(p->wakeup);
-    for (struct fake_conn *c = p->net->conns; c != NULL && n < max;
-         c = c->next) {
-        uint32_t events = c->watched ? ready(c) : 0;
-        if (events == 0)
-            continue;
-        out[n].owner = c->owner;
-        out[n].events = events;
-        n++;
-    }
-    return n;
+    return events & t->want;
 }
 
 /* -- names -- */
@@ -446,7 +330,7 @@ void fake_net_name(struct fake_net *net, const char *name,
     (void)snprintf(copy, sizeof copy, "%s", addresses == NULL ? "" : addresses);
     for (one = strtok_r(copy, " ", &save); one != NULL;
          one = strtok_r(NULL, " ", &save)) {
-        if (n->count == 16 || !parse(one, 0, &n->addresses[n->count]))
+        if (n->count == 16 || !mem_net_address(one, 0, &n->addresses[n->count]))
             abort();
         n->count++;
     }
@@ -475,7 +359,7 @@ static size_t meanings(struct resolve *r)
 {
     const struct name *n = find_name(r->net, r->host, false);
 
-    if (n == NULL && parse(r->host, 0, &r->addresses[0]))
+    if (n == NULL && mem_net_address(r->host, 0, &r->addresses[0]))
         return 1;
     if (n == NULL)
         return 0;
@@ -535,19 +419,22 @@ struct fake_net *fake_net_create(void)
     struct fake_net *net = must(calloc(1, sizeof *net));
 
     net->now_ns = KP_NS_PER_SEC;
-    net->transport = (struct transport_ops){
-        t_connect, t_finish, t_writev, t_read, t_fd, t_close, net};
-    net->poller = (struct poller_ops){p_create, p_destroy, p_add, p_change,
-                                      p_remove, p_wait,    net};
+    mem_net_init(&net->mem, ready);
+    net->transport =
+        (struct transport_ops){t_connect,  t_finish,      t_writev, t_read,
+                               mem_net_fd, mem_net_close, net};
     net->resolver = (struct resolver_ops){r_begin, r_poll, r_end, net};
     return net;
 }
 
 void fake_net_destroy(struct fake_net *net)
 {
-    while (net->conns != NULL) {
-        struct fake_conn *c = net->conns;
-        net->conns = c->next;
+    struct transport *t = net->mem.first;
+
+    while (t != NULL) {
+        struct fake_conn *c = KP_CONTAINER(t, struct fake_conn, socket);
+
+        t = t->next;
         free(c->to_server.data);
         free(c->to_client.data);
         free(c);
@@ -561,7 +448,7 @@ struct io_env fake_net_env(struct fake_net *net, uint64_t seed)
         .clock = {mono, mono, wall, net},
         .seed = seed,
         .transport = &net->transport,
-        .poller = &net->poller,
+        .poller = &net->mem.poller,
         .resolver = &net->resolver,
     };
 }
@@ -595,8 +482,8 @@ size_t fake_net_open_count(const struct fake_net *net)
 {
     size_t n = 0;
 
-    for (const struct fake_conn *c = net->conns; c != NULL; c = c->next)
-        n += c->closed_by_client ? 0 : 1;
+    for (const struct transport *t = net->mem.first; t != NULL; t = t->next)
+        n += t->closed ? 0 : 1;
     return n;
 }
 
@@ -610,19 +497,23 @@ size_t fake_net_lookups(const struct fake_net *net)
 struct fake_conn *fake_net_conn(struct fake_net *net, const char *host,
                                 uint16_t port)
 {
-    struct fake_conn *c = net->conns;
+    struct fake_conn *newest = NULL;
     struct address a;
 
-    if (!parse(host, port, &a))
+    if (!mem_net_address(host, port, &a))
         abort();
-    while (c != NULL && (c->closed_by_client || !kp__address_equal(&c->to, &a)))
-        c = c->next;
-    return c;
+    for (struct transport *t = net->mem.first; t != NULL; t = t->next) {
+        struct fake_conn *c = KP_CONTAINER(t, struct fake_conn, socket);
+
+        if (!t->closed && kp__address_equal(&c->to, &a))
+            newest = c;
+    }
+    return newest;
 }
 
 bool fake_conn_is_open(const struct fake_conn *c)
 {
-    return !c->closed_by_client;
+    return !c->socket.closed;
 }
 
 const uint8_t *fake_conn_received(const struct fake_conn *c, size_t *size)

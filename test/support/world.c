@@ -191,7 +191,7 @@ static void io_ended(struct world *w)
 static bool wakes(const struct world *w)
 {
     return !w->asleep || atomic_load(&w->p->bell.sleeps_until_ns) == 0 ||
-           w->now_ns >= w->sleeps_until_ns || world_net_has_events(w);
+           w->now_ns >= w->net.sleeps_until_ns || mem_net_has_events(&w->net);
 }
 
 static void turn(struct world *w)
@@ -232,9 +232,9 @@ static bool io_run(struct world *w)
         return false;
     w->asleep = false;
     kp__io_thread_wait(io);
-    if (!woken && io->event_count == 0 && w->sleeps_until_ns > w->now_ns) {
+    if (!woken && io->event_count == 0 && w->net.sleeps_until_ns > w->now_ns) {
         w->asleep = true;
-        atomic_store(&w->p->bell.sleeps_until_ns, w->sleeps_until_ns);
+        atomic_store(&w->p->bell.sleeps_until_ns, w->net.sleeps_until_ns);
         return false;
     }
     turn(w);
@@ -253,7 +253,7 @@ static int64_t next_ns(const struct world *w)
     int64_t at_ns = min_ns(world_net_next_ns(w), world_actors_next_ns(w));
 
     if (!w->over && !w->held && w->asleep)
-        at_ns = min_ns(at_ns, w->sleeps_until_ns);
+        at_ns = min_ns(at_ns, w->net.sleeps_until_ns);
     return at_ns;
 }
 
@@ -400,8 +400,8 @@ static void set(kp_config *config, const char *name, const char *value)
 static void make_producer(struct world *w, const struct world_options *o)
 {
     struct clock clock = {mono_ns, mono_ns, wall_ms, w};
-    struct io_env env = {clock, w->seed, &w->transport, &w->poller,
-                         &w->resolver};
+    struct io_env env = {clock, w->seed, &w->transport, &w->net.poller,
+                         &w->net.resolver};
     char bootstrap[WORLD_NODES_MAX * 24] = "";
     kp_config *config;
     kp_error error;

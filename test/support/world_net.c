@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/list.h"
 #include "lib/wire/reader.h"
 #include "test/support/world_state.h"
 
@@ -28,36 +29,17 @@ struct stream {
 };
 
 struct world_conn {
+    struct transport socket;
     struct world *w;
-    struct world_conn *next;
     int32_t node;
     struct kb_conn *k; /* NULL: not there yet, or gone */
     int64_t connect_ns;
     bool connected, refused, silent;
-    bool closed;      /* by the client */
     bool ended;       /* the broker's end is gone */
     struct stream to, from;
     size_t cut_after;
     bool cut_loses;
-    bool watched;
-    uint32_t want;
-    void *owner;
     struct known *known;
-};
-
-struct transport {
-    struct world_conn *conn;
-};
-
-struct poller {
-    struct world *w;
-    struct wakeup *wakeup;
-};
-
-struct resolve {
-    struct address address;
-    char text[128];
-    bool found;
 };
 
 void *world_must(void *p)
@@ -139,6 +121,21 @@ static int64_t min_ns(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static struct world_conn *conn_at(struct transport *t)
+{
+    return t != NULL ? KP_CONTAINER(t, struct world_conn, socket) : NULL;
+}
+
+static struct world_conn *first(const struct world *w)
+{
+    return conn_at(w->net.first);
+}
+
+static struct world_conn *next(const struct world_conn *c)
+{
+    return conn_at(c->socket.next);
+}
+
 static struct world_link *link_of(const struct world_conn *c)
 {
     return &c->w->links[c->node];
@@ -167,14 +164,15 @@ static void cut(struct world_conn *c, bool lose)
 
 void world_cut(struct world *w, int32_t node, bool lose)
 {
-    for (struct world_conn *c = w->conns; c != NULL; c = c->next)
-        if ((node == -1 || c->node == node) && c->connected && !c->closed)
+    for (struct world_conn *c = first(w); c != NULL; c = next(c))
+        if ((node == -1 || c->node == node) && c->connected &&
+            !c->socket.closed)
             cut(c, lose);
 }
 
 void world_uncut(struct world *w)
 {
-    for (struct world_conn *c = w->conns; c != NULL; c = c->next)
+    for (struct world_conn *c = first(w); c != NULL; c = next(c))
         c->cut_after = SIZE_MAX;
 }
 
@@ -219,16 +217,20 @@ static kp_err t_connect(void *arg, const struct address *to,
     world_trace(w, "connect to node %d", (int)node);
     if (w->watches_wire)
         c->known = world_known_begin(w, node);
-    *w->conns_end = c;
-    w->conns_end = &c->next;
-    *out = world_must(calloc(1, sizeof(**out)));
-    (*out)->conn = c;
+    mem_net_add(&w->net, &c->socket);
+    *out = &c->socket;
     return KP_OK;
+}
+
+static struct world_conn *conn_of(struct transport *t)
+{
+    mem_net_check_open(t);
+    return KP_CONTAINER(t, struct world_conn, socket);
 }
 
 static enum io_result t_finish(struct transport *t, int *sys_errno)
 {
-    struct world_conn *c = t->conn;
+    struct world_conn *c = conn_of(t);
     struct world *w = c->w;
 
     if (c->silent || w->now_ns < c->connect_ns)
@@ -258,7 +260,7 @@ static size_t room(const struct world_conn *c)
 static enum io_result t_writev(struct transport *t, const struct iovec *iov,
                                int count, size_t *written, int *sys_errno)
 {
-    struct world_conn *c = t->conn;
+    struct world_conn *c = conn_of(t);
     struct world *w = c->w;
     size_t left = room(c);
     uint64_t may = c->cut_after - c->to.written;
@@ -300,7 +302,7 @@ static enum io_result t_writev(struct transport *t, const struct iovec *iov,
 static enum io_result t_read(struct transport *t, void *buf, size_t size,
                              size_t *got, int *sys_errno)
 {
-    struct world_conn *c = t->conn;
+    struct world_conn *c = conn_of(t);
     size_t n = stream_ready(&c->from);
 
     if (n > 0) {
@@ -322,86 +324,27 @@ static enum io_result t_read(struct transport *t, void *buf, size_t size,
     return IO_AGAIN;
 }
 
-static int t_fd(const struct transport *t)
-{
-    (void)t;
-    return -1;
-}
-
 static void t_close(struct transport *t)
 {
-    struct world_conn *c = t->conn;
+    struct world_conn *c = conn_of(t);
 
-    if (c->closed || c->watched)
-        abort(); /* closed twice, or still in the poller */
     world_trace(c->w, "the client closes a connection to node %d",
                 (int)c->node);
-    c->closed = true;
+    mem_net_close(t);
     c->to.fin_ns = min_ns(
         c->to.fin_ns, after_all(&c->to, c->w->now_ns + link_of(c)->to_ns));
     stream_lose(&c->from);
-    free(t);
 }
 
 /* -- poller -- */
 
-static struct poller *p_create(void *arg, struct wakeup *wakeup)
+static uint32_t ready(const struct transport *t)
 {
-    struct poller *p = world_must(calloc(1, sizeof(*p)));
-
-    p->w = arg;
-    p->wakeup = wakeup;
-    return p;
-}
-
-static void p_destroy(struct poller *p)
-{
-    free(p);
-}
-
-static int p_add(struct poller *p, struct transport *t,
-                 const struct transport_ops *ops, uint32_t want, void *owner)
-{
-    (void)p;
-    (void)ops;
-    if (t->conn->watched)
-        abort();
-    t->conn->watched = true;
-    t->conn->want = want;
-    t->conn->owner = owner;
-    return 0;
-}
-
-static int p_change(struct poller *p, struct transport *t,
-                    const struct transport_ops *ops, uint32_t want,
-                    void *owner)
-{
-    (void)p;
-    (void)ops;
-    if (!t->conn->watched)
-        abort();
-    t->conn->want = want;
-    t->conn->owner = owner;
-    return 0;
-}
-
-static void p_remove(struct poller *p, struct transport *t,
-                     const struct transport_ops *ops)
-{
-    (void)p;
-    (void)ops;
-    if (!t->conn->watched)
-        abort();
-    t->conn->watched = false;
-}
-
-static uint32_t events_of(const struct world_conn *c)
-{
+    const struct world_conn *c =
+        KP_CONTAINER(t, const struct world_conn, socket);
     int64_t now_ns = c->w->now_ns;
     uint32_t events = 0;
 
-    if (!c->watched)
-        return 0;
     if (!c->connected)
         return !c->silent && !c->refused && c->connect_ns <= now_ns
                    ? POLL_READ | POLL_WRITE
@@ -412,82 +355,12 @@ static uint32_t events_of(const struct world_conn *c)
         events |= POLL_READ;
     if (room(c) > 0)
         events |= POLL_WRITE;
-    return events & c->want;
-}
-
-static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
-                  struct poll_event *out, int max)
-{
-    struct world *w = p->w;
-    int n = 0;
-
-    (void)now_ns;
-    w->sleeps_until_ns = deadline_ns;
-    if (w->poller_fails > 0) {
-        w->poller_fails--;
-        return -1;
-    }
-    kp__wakeup_clear(p->wakeup);
-    for (struct world_conn *c = w->conns; c != NULL && n < max; c = c->next) {
-        uint32_t events = events_of(c);
-
-        if (events == 0)
-            continue;
-        out[n].owner = c->owner;
-        out[n].events = events;
-        n++;
-    }
-    return n;
+    return events & t->want;
 }
 
 void world_break_poller(struct world *w, int times)
 {
-    w->poller_fails = times;
-}
-
-bool world_net_has_events(const struct world *w)
-{
-    if (w->poller_fails > 0)
-        return true;
-    for (const struct world_conn *c = w->conns; c != NULL; c = c->next)
-        if (events_of(c) != 0)
-            return true;
-    return false;
-}
-
-/* -- names: only numbers, and what begins with "no-" is not found -- */
-
-static struct resolve *r_begin(void *arg, const char *host, uint16_t port,
-                               bool canonical, struct wakeup *wakeup)
-{
-    struct resolve *r = world_must(calloc(1, sizeof(*r)));
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-
-    (void)arg;
-    (void)canonical;
-    (void)wakeup;
-    r->found = inet_pton(AF_INET, host, &v4.sin_addr) == 1;
-    memcpy(&r->address.sa, &v4, sizeof(v4));
-    r->address.size = sizeof(v4);
-    (void)snprintf(r->text, sizeof(r->text), "no address for \"%.60s\"", host);
-    return r;
-}
-
-static bool r_poll(struct resolve *r, const struct address **addresses,
-                   const char *const **names, size_t *count, kp_err *err,
-                   const char **text)
-{
-    *addresses = &r->address;
-    *names = NULL;
-    *count = r->found ? 1 : 0;
-    *err = r->found ? KP_OK : KP_ERESOLVE;
-    *text = r->text;
-    return true;
-}
-
-static void r_end(struct resolve *r)
-{
-    free(r);
+    w->net.failing_waits = times;
 }
 
 /* -- the brokers' side -- */
@@ -564,7 +437,7 @@ bool world_net_run(struct world *w)
     bool any = false;
 
     kb_advance(w->cluster, w->now_ns);
-    for (struct world_conn *c = w->conns; c != NULL; c = c->next)
+    for (struct world_conn *c = first(w); c != NULL; c = next(c))
         any = run_conn(c) || any;
     /* We look at all of them each time: nobody need tell us. */
     while (kb_next_ready(w->cluster) != NULL)
@@ -592,8 +465,8 @@ int64_t world_net_next_ns(const struct world *w)
 {
     int64_t at_ns = kb_next_event_ns(w->cluster);
 
-    for (const struct world_conn *c = w->conns; c != NULL; c = c->next) {
-        if (c->closed && c->ended)
+    for (const struct world_conn *c = first(w); c != NULL; c = next(c)) {
+        if (c->socket.closed && c->ended)
             continue;
         if (!c->connected && !c->silent && !c->refused)
             at_ns = min_ns(at_ns, later_than(c->connect_ns, w->now_ns));
@@ -609,12 +482,9 @@ int64_t world_net_next_ns(const struct world *w)
 
 void world_net_init(struct world *w)
 {
-    w->conns_end = &w->conns;
-    w->transport = (struct transport_ops){t_connect, t_finish, t_writev,
-                                          t_read, t_fd, t_close, w};
-    w->poller = (struct poller_ops){p_create, p_destroy, p_add, p_change,
-                                    p_remove, p_wait, w};
-    w->resolver = (struct resolver_ops){r_begin, r_poll, r_end, w};
+    mem_net_init(&w->net, ready);
+    w->transport = (struct transport_ops){
+        t_connect, t_finish, t_writev, t_read, mem_net_fd, t_close, w};
     for (int i = 0; i <= WORLD_NODES_MAX; i++)
         w->links[i] = (struct world_link){
             .window = 256 * 1024,
@@ -626,11 +496,11 @@ void world_net_init(struct world *w)
 
 void world_net_fini(struct world *w)
 {
-    while (w->conns != NULL) {
-        struct world_conn *c = w->conns;
+    struct world_conn *c = first(w), *following;
 
-        w->conns = c->next;
-        if (!c->closed)
+    for (; c != NULL; c = following) {
+        following = next(c);
+        if (!c->socket.closed)
             world_fail(w, "I-33: a socket to node %d was never closed",
                        (int)c->node);
         end_broker(c);

@@ -14,6 +14,7 @@
 #include "lib/api/send.h"
 #include "lib/base/map.h"
 #include "lib/wire/api.h"
+#include "test/support/mem_net.h"
 #include "test/support/world.h"
 
 #define WORLD_TOPICS_MAX 32
@@ -42,17 +43,13 @@ struct world {
     bool idempotent;
 
     /* the network */
-    struct world_conn *conns, **conns_end;
+    struct mem_net net;
     struct world_link links[WORLD_NODES_MAX + 1];
     struct transport_ops transport;
-    struct poller_ops poller;
-    struct resolver_ops resolver;
 
     /* the I/O thread */
     bool asleep, over, held;
-    int poller_fails;
     int64_t held_since_ns, held_ns; /* the last, and in all */
-    int64_t sleeps_until_ns; /* as the poller was asked */
     uint64_t turns;
     int64_t spin_at_ns;
     uint32_t spins;
@@ -117,7 +114,6 @@ void world_net_fini(struct world *w);
 /* Move what has arrived; true if anything did. */
 bool world_net_run(struct world *w);
 int64_t world_net_next_ns(const struct world *w);
-bool world_net_has_events(const struct world *w);
 
 /* world_actors.c */
 bool world_actors_run(struct world *w);

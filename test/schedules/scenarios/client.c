@@ -157,8 +157,8 @@ static void set_up(int count)
             WORLD_SETTINGS("buffer.memory", "8192", "batch.size", "1000",
                            "linger.ms", "1", "max.block.ms", "1000")});
     w->p->io->threaded = true; /* so that a close joins actor 0 */
-    collect = w->poller.wait;
-    w->poller.wait = wait_for_events;
+    collect = w->net.poller.wait;
+    w->net.poller.wait = wait_for_events;
     sched_on_switch(be_thread);
 }
 
