@@ -49,6 +49,8 @@ static void count_errors(struct io_thread *io, struct sender_partition *sp,
 static void queue_report(struct io_thread *io, struct sender_partition *sp,
                          struct batch *b)
 {
+    /* Once: it has not been reported, and waits for that nowhere. */
+    KP_CHECK(kp__node_linked(&b->order_link) && !kp__node_linked(&b->link));
     kp__list_push_back(&io->done, &b->link);
     if (!kp__node_linked(&sp->report_link))
         kp__list_push_back(&io->to_report, &sp->report_link);
