@@ -135,6 +135,8 @@ void kp__sn_reachable(struct io_thread *io, struct sender_node *sn, bool yes)
 
         tell_pool(io, sp);
         kp__weights_touch(io, sp->queue->topic);
+        if (sn->unreachable && sp->standing == STANDS_LINGERING)
+            kp__plan(io, sp);
     }
 }
 

@@ -43,7 +43,9 @@ static void stand_until(struct io_thread *io, struct sender_partition *sp,
     kp__heap_set(&io->timers, &sp->timer, at_ns);
 }
 
-/* The head is OPEN: linger unless there is a reason not to. */
+/* The head is OPEN: linger unless there is a reason not to.  One is a leader
+ * that cannot be reached: it takes records until it is sent all the same, and
+ * whoever the share of the unreachable keeps back waits for somebody to try. */
 static void plan_open(struct io_thread *io, struct sender_partition *sp,
                       const struct queue_view *v)
 {
@@ -51,6 +53,7 @@ static void plan_open(struct io_thread *io, struct sender_partition *sp,
         kp__ns_add(v->head_created_ns, io->settings->linger_ns);
 
     if (v->head_full || v->expedite || io->closing ||
+        (sp->leader != NULL && sp->leader->unreachable) ||
         until_ns <= kp__ns_add(io->now_ns, io->linger_less_ns) ||
         kp__pool_pressure(io->p->pool, NULL))
         stand(io, sp, STANDS_READY);

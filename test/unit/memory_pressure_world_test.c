@@ -120,6 +120,53 @@ START_TEST(a_dead_broker_takes_half)
 }
 END_TEST
 
+static void set_refused(struct world *w, bool on)
+{
+    for (int32_t p = 0; p < 2; p++) {
+        int32_t node = kb_leader(world_cluster(w), "t", p);
+
+        world_link(w, node)->refuses = on;
+        if (on)
+            world_cut(w, node, true);
+    }
+}
+
+/* Two brokers are there again, and nobody knows it yet: what waits for memory
+ * behind a record for one of them does not wait for its linger. */
+START_TEST(what_may_not_be_reached_is_tried_at_once)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 3,
+        .partitions = 3,
+        .settings = WORLD_SETTINGS(
+            "linger.ms", "500", "buffer.memory", "8192", "max.block.ms", "300",
+            "delivery.timeout.ms", "1500", "request.timeout.ms", "300",
+            "reconnect.backoff.ms", "10", "reconnect.backoff.max.ms", "50")});
+    struct world_record *r;
+
+    for (int32_t p = 0; p < 3; p++) {
+        (void)world_send(w, p);
+        world_settle(w);
+    }
+    set_refused(w, true);
+    for (int32_t p = 0; p < 2; p++) {
+        r = world_send(w, p);
+        world_settle(w);
+        ck_assert_int_eq(r->report.err, KP_ETIMEDOUT);
+    }
+    world_run_ms(w, 1000); /* the last attempts to connect have failed too */
+    set_refused(w, false);
+    (void)world_send(w, 0);
+    r = world_send(w, 1);
+    ck_assert_int_eq(r->state, WORLD_WAITING);
+    world_settle(w);
+    ck_assert_int_eq(r->state, WORLD_TAKEN);
+    ck_assert_int_lt(r->returned_ns - r->called_ns, 50 * MS);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* When no broker can be reached all of it may be used. */
 START_TEST(all_dead_takes_all)
 {
@@ -240,6 +287,7 @@ static Suite *memory_pressure_world_suite(void)
     tcase_add_test(t, pressure_ends_the_linger);
     tcase_add_test(t, a_refused_nowait_ends_the_linger);
     tcase_add_test(t, a_dead_broker_takes_half);
+    tcase_add_test(t, what_may_not_be_reached_is_tried_at_once);
     tcase_add_test(t, all_dead_takes_all);
     tcase_add_loop_test(t, much_through_little, 0, 5);
     tcase_add_test(t, unpolled_reports_hold_memory);
