@@ -399,16 +399,32 @@ static bool is_offset(int64_t base_offset, uint32_t record_count)
     return base_offset >= -1 && base_offset <= INT64_MAX - record_count;
 }
 
+/* Does what an answer says of leaders speak of the topic that there is?  Of one
+ * that has been made anew meanwhile the epochs have begun again, and an old one
+ * would stand above them for ever.  Without ids: nothing has been heard of the
+ * leader since the request was sent. */
+static bool is_of_today(const struct produce_call *call, const struct uuid *id,
+                        const struct batch *b)
+{
+    struct uuid now;
+
+    if (call->request->version <= PRODUCE_NAMES_MAX)
+        return b->leader_term == b->queue->sender->leader_term;
+    now = kp__metadata_topic_id(b->queue->topic);
+    return memcmp(id, &now, sizeof(now)) == 0;
+}
+
 /* False: the answer says what cannot be. */
 static bool judge_answer(struct io_thread *io, struct produce_call *call,
                          const struct produce_response *answer,
-                         const struct topic *t,
+                         const struct topic *t, const struct uuid *id,
                          const struct produce_response_partition *p,
                          size_t *hint)
 {
     struct batch **slot = find_batch(call, t, p->index, hint);
     struct partition_queue *q;
     struct batch *b;
+    bool of_today;
     struct verdict v = {
         .err = kp__error_answered(p->error_code),
         .sent = true,
@@ -431,8 +447,10 @@ static bool judge_answer(struct io_thread *io, struct produce_call *call,
     if (v.err == KP_OK && !is_offset(v.base_offset, b->record_count))
         return false; /* judged with those that were left out */
     *slot = NULL;
+    of_today = is_of_today(call, id, b);
     judge(io, b, &v);
-    take_hint(io, q, answer, p);
+    if (of_today)
+        take_hint(io, q, answer, p);
     return true;
 }
 
@@ -453,7 +471,8 @@ static bool judge_response(struct io_thread *io, struct produce_call *call,
                                   topics[i].name.size);
 
         for (size_t j = 0; t != NULL && j < topics[i].partitions.count; j++)
-            possible = judge_answer(io, call, answer, t, &parts[j], &hint) &&
+            possible = judge_answer(io, call, answer, t, &topics[i].topic_id,
+                                    &parts[j], &hint) &&
                        possible;
     }
     return possible;

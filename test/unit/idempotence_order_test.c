@@ -488,6 +488,43 @@ START_TEST(topic_made_again)
 }
 END_TEST
 
+/* A broker tells who leads, of a topic that is deleted and made again before the
+ * answer comes: its epoch is above those of the new one, and means nothing. */
+START_TEST(topic_made_again_before_a_hint_comes)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 2,
+        .partitions = 2,
+        .replication = 2,
+        .settings = WORLD_SETTINGS(FAST, "metadata.max.age.ms", "50",
+                                   "delivery.timeout.ms", "5000",
+                                   "request.timeout.ms", "2000")});
+    struct kb_cluster *c = world_cluster(w);
+    int32_t first = kb_leader(c, "t", 0);
+    struct world_record *r;
+
+    (void)world_send(w, 0);
+    (void)world_send(w, 1); /* the other node can be asked for metadata */
+    world_settle(w);
+    (void)world_rule(w, "api=produce answer_ms=500");
+    r = world_send(w, 0);
+    ck_assert(kb_leader_move(c, "t", 0, 3 - first, false, world_now_ns(w)));
+    world_run_until_attempts(w, 3);
+    ck_assert_int_eq(kb_topic_delete(world_cluster(w), "t", world_now_ns(w)),
+                     0);
+    ck_assert_int_eq(
+        kb_topic_create(world_cluster(w), "t", 2, 2, world_now_ns(w)), 0);
+    ck_assert_int_eq(kb_leader(world_cluster(w), "t", 0), first);
+    ck_assert_int_eq(kb_leader_epoch(world_cluster(w), "t", 0), 0);
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 0);
+    ck_assert_int_lt(r->reported_ns - r->returned_ns, 1000 * KP_NS_PER_MS);
+    ck_assert_int_eq(world_attempt(w, 3)->node, first);
+    world_forgive(w, true, true);
+    world_end(w);
+}
+END_TEST
+
 /* -- without idempotence -- */
 
 /* One request in flight keeps the order through retries. */
@@ -591,6 +628,7 @@ static Suite *idempotence_order_suite(void)
     tcase_add_test(t, hint_ends_the_backoff);
     tcase_add_test(t, without_a_hint_metadata_is_asked);
     tcase_add_test(t, topic_made_again);
+    tcase_add_test(t, topic_made_again_before_a_hint_comes);
     tcase_add_test(t, an_old_leader_proves_nothing);
     tcase_add_test(t, one_in_flight_keeps_the_order);
     tcase_add_test(t, several_in_flight_reorder);
