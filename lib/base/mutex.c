@@ -7,6 +7,8 @@
  * "Futexes Are Tricky", the third mutex. */
 #include "lib/base/mutex.h"
 
+#include <sched.h>
+
 #include "lib/base/wait.h"
 
 /* What is done under a lock takes less than two tries to sleep would. */
@@ -64,5 +66,40 @@ void kp__mutex_take_slow(struct mutex *m)
 void kp__mutex_wake(struct mutex *m)
 {
     kp__wake(&m->state, 1);
+}
+
+/* A microsecond or two of looking, while the holder runs; ever less often, as
+ * many look at once. */
+#define LOOKS 8
+#define PAUSES_MAX 8
+/* Then it does not: it gets its turn before this thread's next.  Not for ever,
+ * as among real-time threads it might not. */
+#define YIELDS 16
+
+static bool look(struct mutex *m)
+{
+    int pauses = 1;
+
+    for (int i = 0; i < LOOKS; i++) {
+        if (kp__mutex_try_take(m))
+            return true;
+        for (int k = 0; k < pauses; k++)
+            relax();
+        if (pauses < PAUSES_MAX)
+            pauses *= 2;
+    }
+    return false;
+}
+
+void kp__mutex_take_patiently(struct mutex *m)
+{
+    if (look(m))
+        return;
+    for (int i = 0; i < YIELDS; i++) {
+        (void)sched_yield();
+        if (kp__mutex_try_take(m))
+            return;
+    }
+    kp__mutex_take_slow(m);
 }
 #endif

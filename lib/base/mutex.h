@@ -46,7 +46,9 @@ static inline void kp__mutex_check_none(void) {}
 void kp__mutex_take(struct mutex *m);
 bool kp__mutex_try_take(struct mutex *m);
 void kp__mutex_drop(struct mutex *m);
+#define kp__mutex_take_patiently kp__mutex_take
 #else
+void kp__mutex_take_patiently(struct mutex *m);
 void kp__mutex_take_slow(struct mutex *m);
 void kp__mutex_wake(struct mutex *m);
 
@@ -84,6 +86,17 @@ static inline void kp__mutex_lock(struct mutex *m)
 {
     kp__mutex_check_none();
     kp__mutex_take(m);
+    kp__mutex_note_locked(m);
+}
+
+/* For a lock that many take at once, all of them for a moment.  Once a thread
+ * sleeps on it each one that comes by does, and each that goes wakes another:
+ * so this one looks again, then lets others run, among them the one that has it,
+ * and sleeps only if that does not help. */
+static inline void kp__mutex_lock_patiently(struct mutex *m)
+{
+    kp__mutex_check_none();
+    kp__mutex_take_patiently(m);
     kp__mutex_note_locked(m);
 }
 

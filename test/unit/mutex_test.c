@@ -51,6 +51,38 @@ static void *count_by_trying(void *arg)
     return NULL;
 }
 
+static void *count_patiently(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        kp__mutex_lock_patiently(&mutex);
+        counter++;
+        kp__mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+/* The lock is held until patience is over, and somebody sleeps. */
+START_TEST(who_is_patient_gets_the_lock_in_the_end)
+{
+    pthread_t threads[THREADS];
+
+    counter = 0;
+    kp__mutex_lock(&mutex);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL,
+                                        count_patiently, NULL),
+                         0);
+    while (atomic_load(&mutex.state) != MUTEX_WANTED)
+        (void)sched_yield();
+    ck_assert_int_eq(counter, 0);
+    kp__mutex_unlock(&mutex);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_assert_int_eq(counter, THREADS * ROUNDS);
+}
+END_TEST
+
 START_TEST(one_thread_at_a_time)
 {
     pthread_t threads[THREADS];
@@ -162,6 +194,7 @@ static Suite *mutex_suite(void)
 
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, one_thread_at_a_time);
+    tcase_add_test(c, who_is_patient_gets_the_lock_in_the_end);
     tcase_add_test(c, trylock_says_whether);
 #ifdef KP_DEBUG
     tcase_add_test(c, a_second_lock_aborts);
