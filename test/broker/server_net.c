@@ -116,12 +116,28 @@ bool kb_server_listen(struct broker_server *s)
     return true;
 }
 
+/* Of a listening socket, which hands them on to those it accepts: the window that
+ * a client is offered is chosen before that. */
+static void set_options(const struct broker_server *s, int fd)
+{
+    int on = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (s->options.receive_buffer > 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &s->options.receive_buffer,
+                         sizeof(int));
+    if (s->options.send_buffer > 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &s->options.send_buffer,
+                         sizeof(int));
+}
+
 static void set_listening(struct broker_server *s, struct listener *l, bool on)
 {
     struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = &l->watched}};
 
     l->listening = on;
     if (on) {
+        set_options(s, l->watched.fd);
         if (listen(l->watched.fd, BACKLOG) != 0)
             kb_die("a stopped node cannot listen again");
         (void)epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, l->watched.fd, &e);
@@ -144,26 +160,12 @@ void kb_server_sync_listeners(struct broker_server *s)
     }
 }
 
-static void set_options(const struct broker_server *s, int fd)
-{
-    int on = 1;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (s->options.receive_buffer > 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &s->options.receive_buffer,
-                         sizeof(int));
-    if (s->options.send_buffer > 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &s->options.send_buffer,
-                         sizeof(int));
-}
-
 void kb_server_accept(struct broker_server *s, struct listener *l)
 {
     int fd;
 
     while (l->listening && (fd = accept4(l->watched.fd, NULL, NULL,
                                          SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-        set_options(s, fd);
         kb_server_socket_new(s, fd, l->node_id);
     }
 }

@@ -291,6 +291,16 @@ static bool write_bytes(struct client_socket *k)
     return true;
 }
 
+/* A socket that is closed with something unread in it is reset. */
+static void drop_unread(struct client_socket *k)
+{
+    int i;
+
+    for (i = 0; i < 64; i++)
+        if (recv(k->watched.fd, k->server->scratch, SCRATCH_SIZE, 0) <= 0)
+            return;
+}
+
 void kb_server_socket_flush(struct client_socket *k)
 {
     struct kb_output *o;
@@ -303,6 +313,8 @@ void kb_server_socket_flush(struct client_socket *k)
             (void)shutdown(k->watched.fd, SHUT_WR);
             kb_conn_pop(k->conn);
         } else {
+            if (o->kind == KB_OUT_CLOSE)
+                drop_unread(k);
             kb_server_socket_close(k, o->kind == KB_OUT_RESET);
         }
     }

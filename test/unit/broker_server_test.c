@@ -413,7 +413,9 @@ START_TEST(reads_no_more_than_it_takes)
         fd = dial_v4(1);
         ck_assert_int_ge(fd, 0);
         send_request(fd, 0, 10, 1000);
+        errno = 0;
         ck_assert(!read_all(fd, &byte, 1));
+        ck_assert_int_eq(errno, taken % 2 == 0 ? 0 : ECONNRESET);
         (void)close(fd);
     }
     ck_assert_int_eq(end_offset(), 0);
@@ -421,6 +423,43 @@ START_TEST(reads_no_more_than_it_takes)
     send_request(fd, 0, 10, 1000);
     ck_assert_int_eq(answer(fd, 0, 0), 0);
     (void)close(fd);
+}
+END_TEST
+
+/* What a broker that does not read lets a client write: some kilobytes with the
+ * smallest receive buffer, and much more with the system's. */
+START_TEST(a_small_receive_buffer_is_soon_full)
+{
+    static const uint8_t zeros[4096];
+    int buffers[2] = {1, 1 << 20}, small = 2304;
+    size_t took[2] = {0, 0};
+
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_in a = {.sin_family = AF_INET};
+        struct broker_options o;
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        struct pollfd full = {.fd = fd, .events = POLLOUT};
+
+        kp_broker_defaults(&o);
+        o.receive_buffer = buffers[i];
+        teardown();
+        s = kp_broker_start(&o);
+        ck_assert_ptr_nonnull(s);
+        kb_node_pause(kp_broker_lock(s), 1, true, 0);
+        kp_broker_unlock(s);
+        a.sin_port = htons((uint16_t)kp_broker_port(s, 1));
+        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+        ck_assert_int_eq(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+        while (took[i] < 200000 && poll(&full, 1, 300) == 1) {
+            ssize_t n = send(fd, zeros, sizeof(zeros), MSG_DONTWAIT);
+
+            took[i] += n > 0 ? (size_t)n : 0;
+        }
+        (void)close(fd);
+    }
+    ck_assert_uint_lt(took[0], 20000);
+    ck_assert_uint_gt(took[1], 5 * took[0]);
 }
 END_TEST
 
@@ -481,6 +520,7 @@ static Suite *broker_server_suite(void)
     tcase_add_test(t, a_test_thread_lets_an_answer_out);
     tcase_add_test(t, faults_reach_the_socket);
     tcase_add_test(t, reads_no_more_than_it_takes);
+    tcase_add_test(t, a_small_receive_buffer_is_soon_full);
     tcase_add_test(t, not_read_while_throttled);
     tcase_add_test(t, many_start_and_stop);
     suite_add_tcase(suite, t);
