@@ -347,8 +347,7 @@ START_TEST(a_locale_with_a_comma)
     (void)snprintf(shown, sizeof(shown), "%.1f", 0.5);
     ck_assert_str_eq(shown, "0,5");
     c = make_config(kp_broker_bootstrap(broker), "linger.ms", "12",
-                    "enable.idempotence", "TRUE", "compression.type", "gzip",
-                    NULL);
+                    "enable.idempotence", "TRUE", NULL);
     kp_config_properties(c, show_linger, shown);
     ck_assert_str_eq(shown, "12");
     ASSERT_ERR(kp_config_set(c, "linger.ms", "1,5", &error), KP_EINVAL);
