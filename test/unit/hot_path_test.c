@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/base/mutex.h"
 #include "lib/base/rand.h"
