@@ -81,7 +81,7 @@ static inline size_t put_usual(const struct record_accumulator *a,
     if (most > (size_t)(q->limit - q->at) ||
         b->raw_size + most > q->raw_limit || kp__append_past_linger(a, q, now))
         return 0;
-    if (r->on_delivery != NULL || b->reports.slots != NULL) {
+    if (r->on_delivery != NULL || b->reports.slot != NULL) {
         if (!kp__batch_has_slot_room(b))
             return 0;
         if (r->queue != NULL && b->reports.post_count == BATCH_MAX_CQS)
@@ -127,6 +127,7 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x)
 {
     struct partition_queue *q;
     struct append_now now;
+    const struct report_slot *slot;
     const uint8_t *at;
     bool hopped = false;
     size_t size;
@@ -151,8 +152,11 @@ kp_err kp__append_try(struct record_accumulator *a, struct append *x)
             kp__sticky_leave(x->topic, q, hopped);
     }
     at = q->at;
+    slot = q->open->reports.slot;
     kp__mutex_unlock(&q->lock);
-    if (size >= AHEAD_MIN || x->partition >= 0)
+    if (size >= AHEAD_MIN || x->partition >= 0) {
         fetch_ahead(at, size);
+        __builtin_prefetch(slot, 1);
+    }
     return KP_OK;
 }

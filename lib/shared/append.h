@@ -40,7 +40,8 @@ static inline void kp__append_count(struct append *x, struct batch *b,
         b->max_timestamp_ms = timestamp_ms;
     if (x->want_future) {
         b->reports.future_refs++;
-        b->reports.future_and_callback |= has_report;
+        if (has_report)
+            b->reports.future_and_callback = true;
     } else if (!has_report) {
         b->reports.unwatched++;
     }

@@ -46,19 +46,6 @@ static void add_chunk(struct partition_queue *q, struct chunk *c)
     q->limit = c->data + c->capacity;
 }
 
-static void add_slots(struct batch *b, struct chunk *page)
-{
-    page->next = NULL;
-    page->used = 0;
-    if (b->reports.slots == NULL) {
-        b->reports.slots = page;
-        b->reports.slots_from = b->record_count;
-    } else {
-        b->reports.last_slots->next = page;
-    }
-    b->reports.last_slots = page;
-}
-
 void kp__attempt_grow(struct attempt *t)
 {
     struct partition_queue *q = t->q;
@@ -72,7 +59,7 @@ void kp__attempt_grow(struct attempt *t)
         }
     }
     if ((t->lacks & LACKS_SLOTS) != 0) {
-        add_slots(q->open, t->grant.slots);
+        kp__batch_add_slots(q->open, t->grant.slots);
         t->grant.slots = NULL;
     }
 }

@@ -94,7 +94,7 @@ static unsigned what_lacks(struct attempt *t)
         return LACKS_BATCH;
     if (KP_UNLIKELY(t->size > (size_t)(q->limit - q->at)))
         lacks |= LACKS_CHUNK;
-    if ((t->has_report || b->reports.slots != NULL) &&
+    if ((t->has_report || b->reports.slot != NULL) &&
         !kp__batch_has_slot_room(b))
         lacks |= LACKS_SLOTS;
     return lacks;
@@ -144,7 +144,7 @@ static void put_record(struct attempt *t)
 
     q->at = kp__record_encode(q->at, t->r, t->body, t->delta_ms,
                               (int32_t)b->record_count);
-    if (b->reports.slots != NULL)
+    if (b->reports.slot != NULL)
         kp__batch_put_slot(b, t->r);
     kp__append_count(t->x, b, t->size, t->now.timestamp_ms, t->has_report);
     if (is_unkeyed(t))

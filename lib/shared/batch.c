@@ -9,6 +9,9 @@
 #include "lib/shared/cq.h"
 #include "lib/shared/partition_queue.h"
 
+_Static_assert(offsetof(struct batch, reports.slots) == BATCH_ALIGN,
+               "an append needs one line of the cache of its batch");
+
 #define BIT(place) (1u << (place))
 
 /* What may follow each place. */
@@ -91,6 +94,32 @@ static uintptr_t slot_target(struct batch *b, const kp_record *r)
     /* relaxed: published with the queue's lock */
     (void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return i + 1;
+}
+
+void kp__batch_end_slots(struct batch *b)
+{
+    struct chunk *page = b->reports.last_slots;
+
+    if (page != NULL)
+        page->used =
+            (uint32_t)((const uint8_t *)b->reports.slot - page->data);
+}
+
+void kp__batch_add_slots(struct batch *b, struct chunk *page)
+{
+    struct batch_reports *r = &b->reports;
+
+    page->next = NULL;
+    if (r->slots == NULL) {
+        r->slots = page;
+        r->slots_from = b->record_count;
+    } else {
+        kp__batch_end_slots(b);
+        r->last_slots->next = page;
+    }
+    r->last_slots = page;
+    r->slot = (void *)page->data;
+    r->slot_limit = r->slot + page->capacity / sizeof(*r->slot);
 }
 
 void kp__batch_put_slot(struct batch *b, const kp_record *r)

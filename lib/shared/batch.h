@@ -63,11 +63,16 @@ struct cq_post {
  * is OPEN; from then on the I/O thread, and after the last report the queues
  * that it was posted to. */
 struct batch_reports {
-    struct chunk *slots, *last_slots; /* pages, if any record needs a slot */
-    uint32_t slots_from;  /* record index of the first slot */
+    /* with each record */
+    struct report_slot *slot, *slot_limit; /* the next one in the last page; once
+                                              sealed the pages say what they hold */
     uint32_t future_refs; /* futures taken, plain, until sealed */
-    bool disowned;        /* the queue may be gone: see kp__batch_disown */
     uint32_t unwatched;   /* records without future, callback or queue */
+
+    /* at times */
+    struct chunk *slots, *last_slots; /* pages, if any record needs a slot */
+    uint32_t slots_from; /* record index of the first slot */
+    bool disowned;       /* the queue may be gone: see kp__batch_disown */
     bool future_and_callback; /* of one record: the callback comes first */
     struct cq_post posts[BATCH_MAX_CQS];
     uint32_t post_count;
@@ -85,13 +90,25 @@ struct batch_split {
     bool lost;         /* there was no memory for the outcome of one */
 };
 
+#define BATCH_ALIGN 64
+
+/* What an append needs of a batch stands first and takes one line of the cache,
+ * as with keys the batches of hundreds of partitions take turns. */
 struct batch {
+    /* the records: place says whose */
+    struct batch_result *result; /* fixed at birth */
+    size_t raw_size;             /* of the records, uncompressed */
+    int64_t base_timestamp_ms, max_timestamp_ms;
+    uint32_t record_count;
+    uint32_t max_record_size;
+
+    struct batch_reports reports;
+
     /* fixed at birth */
     struct partition_queue *queue;
     struct buffer_pool *pool; /* counted: slots may outlive the producer */
     struct batch *pool_next;  /* the pool's, while it is free */
     uint32_t charge;          /* what the structures count against the pool */
-    struct batch_result *result;
     uint64_t ordinal; /* in its queue; children of a split keep the origin's */
     int64_t created_ns, deadline_ns;
 
@@ -106,18 +123,12 @@ struct batch {
     bool abandoned; /* completed while COMPRESSING: the claimant gives the bytes
                        back, and the place says so no more */
 
-    /* the records: place says whose */
+    /* the body: place says whose */
     struct chunk *chunks, *last_chunk;
-    uint32_t record_count;
     uint32_t first_index; /* in the result: 0 but for children of a split */
-    size_t raw_size;      /* of the records, uncompressed */
     size_t wire_size;     /* of the body as it is sent; from READY on */
     uint32_t body_crc;    /* of the body as it is sent; from READY on */
     enum codec_id codec;  /* as it is sent */
-    int64_t base_timestamp_ms, max_timestamp_ms;
-    uint32_t max_record_size;
-
-    struct batch_reports reports;
 
     /* from the first look on: I/O thread only */
     bool registered; /* in the line of reports, and in a flush epoch */
@@ -153,23 +164,19 @@ size_t kp__batch_iov(const struct batch *b, struct iovec *out, size_t max);
 size_t kp__batch_iov_count(const struct batch *b);
 static inline bool kp__batch_has_slot_room(const struct batch *b)
 {
-    const struct chunk *page = b->reports.last_slots;
-
-    return page != NULL &&
-           page->capacity - page->used >= sizeof(struct report_slot);
+    return b->reports.slot != b->reports.slot_limit;
 }
+/* A page of slots more, for the records from here on; under the lock. */
+void kp__batch_add_slots(struct batch *b, struct chunk *page);
+/* No more slots are added: the last page says how many it holds. */
+void kp__batch_end_slots(struct batch *b);
 /* The slot of the record that is being added; needs room.  Under the lock. */
 void kp__batch_put_slot(struct batch *b, const kp_record *r);
 /* The same for a record whose target is known: its callback. */
 static inline void kp__batch_put_target(struct batch *b, uintptr_t target,
                                         void *tag)
 {
-    struct chunk *page = b->reports.last_slots;
-    struct report_slot *slot = (void *)(page->data + page->used);
-
-    slot->target = target;
-    slot->tag = tag;
-    page->used += (uint32_t)sizeof(*slot);
+    *b->reports.slot++ = (struct report_slot){target, tag};
 }
 
 /* Before a queue can be polled for the batch: what it still holds (slots, its

@@ -71,7 +71,7 @@ static bool make_batch(struct buffer_pool *p, struct pool_grant *g)
     if (r == NULL)
         return false;
     if (g->batch == NULL)
-        g->batch = kp__alloc(sizeof(*g->batch));
+        g->batch = kp__alloc_aligned(BATCH_ALIGN, sizeof(*g->batch));
     if (g->batch == NULL) {
         kp__free(r);
         return false;
@@ -280,7 +280,7 @@ struct batch *kp__pool_split_batch(struct buffer_pool *p)
     b = kp__pool_take_kept(p, true);
     kp__mutex_unlock(&p->lock);
     if (b == NULL)
-        b = kp__alloc(sizeof(*b));
+        b = kp__alloc_aligned(BATCH_ALIGN, sizeof(*b));
     if (b == NULL)
         return NULL;
     kp__mutex_lock(&p->lock);

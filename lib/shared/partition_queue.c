@@ -94,6 +94,7 @@ struct batch *kp__queue_seal_locked(struct partition_queue *q,
 
     kp__mutex_check_held(&q->lock);
     b->last_chunk->used = (uint32_t)(q->at - b->last_chunk->data);
+    kp__batch_end_slots(b);
     q->open = NULL;
     q->at = q->limit = NULL;
     q->outgrew_small = b->raw_size > CHUNK_SMALL_SIZE - sizeof(struct chunk);

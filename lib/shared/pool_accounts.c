@@ -277,7 +277,7 @@ void kp__pool_free_batches(struct batch *b)
 bool kp__pool_fill_reserve(struct buffer_pool *p)
 {
     while (p->reserve_count < SPLIT_RESERVE) {
-        struct batch *b = kp__zalloc(sizeof(*b));
+        struct batch *b = kp__alloc_aligned(BATCH_ALIGN, sizeof(*b));
 
         if (b == NULL)
             return false;
