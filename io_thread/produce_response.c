@@ -78,60 +78,6 @@ static void text_of(const struct verdict *v, char out[TEXT_MAX])
                        v->answer->error_message.size);
 }
 
-static bool is_noted(const struct batch_result *r, uint32_t index)
-{
-    uint32_t from = 0, to = r->part_count;
-
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-
-        if (r->parts[middle].first <= index)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from > 0 && index - r->parts[from - 1].first <
-                           r->parts[from - 1].count;
-}
-
-/* KIP-467: some records are to blame.  One listed: it has the partition's
- * error; several: each has INVALID_RECORD; all others only kept bad company.
- * Returns whether any was named. */
-static bool note_record_errors(struct batch *b, const struct verdict *v,
-                               const char *text)
-{
-    const struct array *list = &v->answer->record_errors;
-    const struct produce_record_error *e = list->items;
-    const struct batch *origin = b->split.origin;
-    struct batch_result *r = origin != NULL ? origin->result : b->result;
-    struct outcome o = {
-        .err = list->count == 1 ? v->err : KP_INVALID_RECORD,
-        .stored = b->certainty,
-        .base_offset = -1,
-        .append_time_ms = -1,
-    };
-    bool any = false;
-
-    for (size_t i = 0; i < list->count; i++) {
-        char own[TEXT_MAX];
-
-        /* What a broker says twice, or of no record, is passed over. */
-        if (e[i].batch_index < 0 ||
-            (uint32_t)e[i].batch_index >= b->record_count ||
-            is_noted(r, b->first_index + (uint32_t)e[i].batch_index))
-            continue;
-        own[0] = '\0';
-        if (e[i].message.data != NULL)
-            kp__str_escape(own, sizeof(own), e[i].message.data,
-                           e[i].message.size);
-        any = kp__result_add_part(
-                  r, b->first_index + (uint32_t)e[i].batch_index, 1, &o,
-                  own[0] != '\0' ? own : text) ||
-              any;
-    }
-    return any;
-}
-
 /* Brokers of other make refuse what is compressed with one of these, and say no
  * more than that. */
 static void blame_codec(const struct batch *b, kp_err err, char *text)
@@ -155,7 +101,8 @@ static void fail(struct io_thread *io, struct sender_partition *sp,
     text_of(v, text);
     blame_codec(b, err, text);
     if (v->answer != NULL &&
-        note_record_errors(b, v, text[0] != '\0' ? text : NULL)) {
+        kp__note_record_errors(b, &v->answer->record_errors, err,
+                               text[0] != '\0' ? text : NULL)) {
         cause = v->err;
         err = KP_EBATCH;
     }

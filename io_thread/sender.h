@@ -109,6 +109,14 @@ bool kp__identity_allows(const struct io_thread *io,
 void kp__stamp(struct io_thread *io, struct sender_partition *sp,
                struct batch *b);
 
+/* -- record_errors.c -- */
+/* Some records of b, which is about to be failed with `err`, are to blame.  One
+ * listed: it has the partition's error; several: each has INVALID_RECORD, with
+ * its own text or this one (may be NULL); all others only kept bad company.
+ * Returns whether any was named; false also without memory. */
+bool kp__note_record_errors(struct batch *b, const struct array *list,
+                            kp_err err, const char *text);
+
 /* -- split.c: batches that are cut in two.  A batch that was never cut passes
  * on_wire and off_wire unchanged -- */
 /* False: no memory. */

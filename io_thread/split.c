@@ -276,32 +276,6 @@ void kp__split_off_wire(struct batch *b)
 
 /* -- the outcome -- */
 
-/* The outcome of those in [first, end) that have none of their own yet.  False:
- * no memory for some of it. */
-static bool note_rest(struct batch_result *r, uint32_t first, uint32_t end,
-                      const struct outcome *o, const char *text)
-{
-    bool all = true;
-
-    for (uint32_t i = 0; i < r->part_count && first < end; i++) {
-        /* a copy: adding moves the parts */
-        uint32_t next = r->parts[i].first, count = r->parts[i].count;
-
-        if (next < first || next >= end)
-            continue;
-        if (next > first) {
-            if (kp__result_add_part(r, first, next - first, o, text))
-                i++;
-            else
-                all = false;
-        }
-        first = next + count;
-    }
-    return (first >= end ||
-            kp__result_add_part(r, first, end - first, o, text)) &&
-           all;
-}
-
 /* The whole's own outcome speaks of the children that there was no memory for:
  * of all of them together, so it says no more than is true of each. */
 static void note_lost(struct batch *origin, const struct outcome *o)
@@ -328,8 +302,8 @@ bool kp__split_complete(struct batch *child, const struct outcome *o,
 {
     struct batch *origin = child->split.origin;
 
-    if (!note_rest(origin->result, child->first_index,
-                   child->first_index + child->record_count, o, text))
+    if (!kp__result_add_part(origin->result, child->first_index,
+                             child->record_count, o, text))
         note_lost(origin, o);
     KP_CHECK(origin->split.children > 0);
     if (--origin->split.children > 0)

@@ -96,13 +96,15 @@ void kp__result_unref(struct batch_result *r, uint32_t count)
 
 /* -- Completion -- */
 
-static bool grow_parts(struct batch_result *r)
+static bool grow_parts(struct batch_result *r, uint32_t count)
 {
     uint32_t capacity = r->part_capacity > 0 ? r->part_capacity * 2 : 4;
     struct result_part *parts;
 
-    if (r->part_count < r->part_capacity)
+    if (count <= r->part_capacity - r->part_count)
         return true;
+    if (capacity < r->part_count + count)
+        capacity = r->part_count + count;
     parts = kp__realloc(r->parts, capacity * sizeof(*parts));
     if (parts == NULL)
         return false;
@@ -111,28 +113,95 @@ static bool grow_parts(struct batch_result *r)
     return true;
 }
 
-bool kp__result_add_part(struct batch_result *r, uint32_t first, uint32_t count,
-                         const struct outcome *o, const char *text)
+static uint32_t end_of(const struct result_part *part)
 {
-    uint32_t at = r->part_count;
+    return part->first + part->count;
+}
 
-    if (!grow_parts(r))
+/* The first part that ends past this record. */
+static uint32_t place_of(const struct batch_result *r, uint32_t index)
+{
+    uint32_t low = 0, high = r->part_count;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (end_of(&r->parts[mid]) <= index)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Those from `at` on make room, once for all that come. */
+static bool open_gap(struct batch_result *r, uint32_t at, uint32_t count)
+{
+    if (!grow_parts(r, count))
         return false;
-    while (at > 0 && r->parts[at - 1].first > first)
-        at--;
-    KP_CHECK(at == 0 ||
-             r->parts[at - 1].first + r->parts[at - 1].count <= first);
-    KP_CHECK(at == r->part_count || first + count <= r->parts[at].first);
-    memmove(&r->parts[at + 1], &r->parts[at],
+    memmove(&r->parts[at + count], &r->parts[at],
             (r->part_count - at) * sizeof(*r->parts));
-    r->parts[at] = (struct result_part){
+    r->part_count += count;
+    return true;
+}
+
+void kp__result_part_set(struct result_part *part, uint32_t first,
+                         uint32_t count, const struct outcome *o,
+                         const char *text)
+{
+    *part = (struct result_part){
         .first = first,
         .count = count,
         .outcome = *o,
-        /* Without memory there is less to read, nothing else. */
         .text = text != NULL ? kp__strdup(text) : NULL,
     };
-    r->part_count++;
+}
+
+struct result_part *kp__result_add_parts(struct batch_result *r, uint32_t first,
+                                         uint32_t count)
+{
+    uint32_t at = place_of(r, first);
+
+    if (!open_gap(r, at, count))
+        return NULL;
+    memset(&r->parts[at], 0, count * sizeof(*r->parts));
+    return &r->parts[at];
+}
+
+/* The parts [at, *behind) stand in [first, end): how many ranges of it have
+ * none? */
+static uint32_t count_gaps(const struct batch_result *r, uint32_t at,
+                           uint32_t first, uint32_t end, uint32_t *behind)
+{
+    uint32_t gaps = 0;
+
+    for (; at < r->part_count && r->parts[at].first < end; at++) {
+        gaps += r->parts[at].first > first ? 1 : 0;
+        first = end_of(&r->parts[at]);
+    }
+    *behind = at;
+    return gaps + (first < end ? 1 : 0);
+}
+
+bool kp__result_add_part(struct batch_result *r, uint32_t first, uint32_t count,
+                         const struct outcome *o, const char *text)
+{
+    uint32_t end = first + count, at = place_of(r, first), from, to;
+    uint32_t gaps = count_gaps(r, at, first, end, &from);
+
+    if (!open_gap(r, from, gaps))
+        return false;
+    /* From the end, so that none is written over before it has moved. */
+    for (to = from + gaps; to > from;) {
+        uint32_t begin = from > at ? end_of(&r->parts[from - 1]) : first;
+
+        if (begin < end)
+            kp__result_part_set(&r->parts[--to], begin, end - begin, o, text);
+        if (to > from) {
+            r->parts[--to] = r->parts[--from];
+            end = r->parts[to].first;
+        }
+    }
     return true;
 }
 
@@ -188,18 +257,10 @@ static bool is_done(const struct batch_result *r)
 static const struct result_part *find_part(const struct batch_result *r,
                                            uint32_t index)
 {
-    uint32_t low = 0, high = r->part_count;
+    uint32_t at = place_of(r, index);
 
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (r->parts[mid].first + r->parts[mid].count <= index)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < r->part_count && r->parts[low].first <= index ? &r->parts[low]
-                                                               : NULL;
+    return at < r->part_count && r->parts[at].first <= index ? &r->parts[at]
+                                                             : NULL;
 }
 
 void kp__result_read(const struct batch_result *r, uint32_t index, void *tag,

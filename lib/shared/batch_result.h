@@ -67,9 +67,19 @@ void kp__result_publish(struct batch_result *r, uint32_t future_refs);
 void kp__result_ref(struct batch_result *r);
 void kp__result_unref(struct batch_result *r, uint32_t count);
 
-/* I/O thread.  Note the outcome of a part before completion; parts must not
- * overlap.  False: no memory; the whole then takes the outcome of the batch. */
+/* I/O thread, these three.  Note the outcome of a part before completion: of
+ * those of its records that have none of their own yet.  False: no memory,
+ * nothing was noted, and they take the outcome of the batch. */
 bool kp__result_add_part(struct batch_result *r, uint32_t first,
+                         uint32_t count, const struct outcome *o,
+                         const char *text);
+/* Room for `count` parts, which lie between those that there are: behind all
+ * that begin before `first`.  The caller sets each, in order, and does nothing
+ * else before.  NULL: no memory. */
+struct result_part *kp__result_add_parts(struct batch_result *r, uint32_t first,
+                                         uint32_t count);
+/* `text` is copied; without memory there is less to read, nothing else. */
+void kp__result_part_set(struct result_part *part, uint32_t first,
                          uint32_t count, const struct outcome *o,
                          const char *text);
 /* I/O thread, once: publish DONE and wake two waiters, who wake two each.

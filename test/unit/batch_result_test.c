@@ -162,6 +162,39 @@ START_TEST(parts_have_their_own_outcomes)
 }
 END_TEST
 
+/* Whoever comes later gets what is left between those that were there. */
+START_TEST(a_part_is_of_those_that_have_none)
+{
+    struct outcome o[4];
+
+    for (int32_t i = 0; i < 4; i++) {
+        o[i] = good;
+        o[i].err = 1 + i;
+        o[i].base_offset = 100 * i;
+    }
+    ck_assert(kp__result_add_part(result, 4, 1, &o[0], NULL));
+    ck_assert(kp__result_add_part(result, 7, 2, &o[0], NULL));
+    ck_assert(kp__result_add_part(result, 2, 8, &o[1], "one"));
+    ck_assert(kp__result_add_part(result, 2, 8, &o[2], NULL)); /* all have */
+    ck_assert(kp__result_add_part(result, 0, 20, &o[3], "three"));
+    ck_assert_uint_eq(result->part_count, 7);
+    kp__result_complete(result, &good, NULL);
+    for (uint32_t i = 0; i < 20; i++) {
+        kp_report r = report_of(i);
+        bool inner = i == 4 || i == 7 || i == 8;
+        bool middle = i >= 2 && i < 10;
+        int64_t first = i < 2 ? 0 : i < 4 ? 2 : i < 7 ? 5 : i == 9 ? 9 : 10;
+
+        ck_assert_int_eq(r.err, inner ? 1 : middle ? 2 : 4);
+        if (!inner)
+            ck_assert_int_eq(r.offset, (middle ? 100 : 300) + (int64_t)i - first);
+        if (!inner)
+            ck_assert_str_eq(r.text, middle ? "one" : "three");
+    }
+    kp__result_unref(result, RESULT_BIAS + 1);
+}
+END_TEST
+
 START_TEST(without_memory_for_a_part_the_whole_outcome_stands)
 {
     struct outcome bad = good;
@@ -461,6 +494,7 @@ static Suite *batch_result_suite(void)
 #endif
     tcase_add_test(t, an_append_time_is_that_of_every_record);
     tcase_add_test(t, parts_have_their_own_outcomes);
+    tcase_add_test(t, a_part_is_of_those_that_have_none);
     tcase_add_test(t, without_memory_for_a_part_the_whole_outcome_stands);
     tcase_add_test(t, references_are_published_once);
     tcase_add_test(t, all_released_while_open_keeps_the_batchs_own);
