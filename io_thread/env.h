@@ -59,9 +59,12 @@ struct poller_ops {
                    const struct transport_ops *ops);
     /* Wait until deadline_ns (by now_ns) at most; returns how many events.
      * Clears the wake-up.  EINTR is an early return of 0. -1: the poller is
-     * broken. */
+     * broken, and has not waited. */
     int (*wait)(struct poller *p, int64_t now_ns, int64_t deadline_ns,
                 struct poll_event *out, int max);
+    /* Sleep until then and watch nothing, the wake-up neither: between the
+     * tries of a poller that stays broken. */
+    void (*pause)(struct poller *p, int64_t until_ns);
     void *arg;
 };
 

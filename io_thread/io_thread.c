@@ -304,6 +304,8 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
 
 /* -- the sleep -- */
 
+#define BROKEN_PAUSE_NS (10 * KP_NS_PER_MS)
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -369,6 +371,17 @@ static void record_sleep(struct io_thread *io, int64_t began_ns,
                        began_ns);
 }
 
+/* The first turn after it fails what there is and makes the reports; then there
+ * is little left to do, and nothing that would hold us up. */
+static void poller_failed(struct io_thread *io, int64_t again_ns)
+{
+    kp__fatal(io, KP_ECONNECT,
+              "the system's poller failed: nothing can be sent or received any "
+              "more; make another producer");
+    if (io->poller_broken)
+        io->env.poller->pause(io->poller, again_ns);
+}
+
 void kp__io_thread_wait(struct io_thread *io)
 {
     struct io_bell *bell = &io->p->bell;
@@ -388,10 +401,11 @@ void kp__io_thread_wait(struct io_thread *io)
                              (int)(sizeof(io->events) /
                                    sizeof(io->events[0])));
     atomic_store(&bell->sleeps_until_ns, 0);
-    if (n < 0) {
-        kp__fatal(io, KP_ECONNECT, "the system's poller failed");
+    if (n < 0)
+        poller_failed(io, earlier(until_ns, began_ns + BROKEN_PAUSE_NS));
+    io->poller_broken = n < 0;
+    if (n < 0)
         n = 0;
-    }
     io->event_count = (size_t)n;
     record_sleep(io, began_ns, kp__now_ns(&io->env.clock));
 }

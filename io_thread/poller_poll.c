@@ -11,6 +11,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/wait.h"
 
+#define NO_MEMORY_PAUSE_NS (10 * KP_NS_PER_MS)
+
 struct poller {
     struct wakeup *wakeup;
     struct pollfd *fds;
@@ -166,6 +168,14 @@ static int collect(struct poller *p, struct poll_event *out, int max)
     return n;
 }
 
+static void poll_pause(struct poller *p, int64_t until_ns)
+{
+    _Atomic uint32_t nobodys = 0;
+
+    (void)p;
+    (void)kp__wait(&nobodys, 0, until_ns);
+}
+
 static int poll_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
                      struct poll_event *out, int max)
 {
@@ -173,16 +183,23 @@ static int poll_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
 
     if (n > 0)
         return collect(p, out, max);
-    /* the last two: the system had no memory for its own tables just now */
-    return n == 0 || errno == EINTR || errno == EAGAIN || errno == ENOMEM ? 0
-                                                                          : -1;
+    if (n == 0 || errno == EINTR)
+        return 0;
+    if (errno != EAGAIN && errno != ENOMEM)
+        return -1;
+    /* The system had no memory for its own tables just now. */
+    if (deadline_ns > now_ns)
+        poll_pause(p, deadline_ns < now_ns + NO_MEMORY_PAUSE_NS
+                          ? deadline_ns
+                          : now_ns + NO_MEMORY_PAUSE_NS);
+    return 0;
 }
 
 #define POLL_OPS \
     { \
         .create = poll_make, .destroy = poll_destroy, .add = poll_add, \
         .change = poll_change, .remove = poll_remove, .wait = poll_wait, \
-        .arg = NULL \
+        .pause = poll_pause, .arg = NULL \
     }
 
 const struct poller_ops kp__poll_poller = POLL_OPS;

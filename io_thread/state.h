@@ -107,6 +107,7 @@ struct io_thread {
     struct poller *poller;
     struct poll_event events[64];
     size_t event_count;
+    bool poller_broken; /* it failed when we last slept */
 
     /* planning */
     struct list standing[STANDING_COUNT]; /* all but READY, which is per node */

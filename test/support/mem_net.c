@@ -125,6 +125,7 @@ static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
 
     (void)now_ns;
     net->sleeps_until_ns = deadline_ns;
+    net->paused = false;
     if (net->failing_waits > 0) {
         net->failing_waits--;
         return -1;
@@ -142,10 +143,16 @@ static int p_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
     return n;
 }
 
+static void p_pause(struct poller *p, int64_t until_ns)
+{
+    p->net->sleeps_until_ns = until_ns;
+    p->net->paused = true;
+}
+
 bool mem_net_has_events(const struct mem_net *net)
 {
     if (net->failing_waits > 0)
-        return true;
+        return !net->paused; /* it fails at once */
     for (const struct transport *t = net->first; t != NULL; t = t->next)
         if (events_of(net, t) != 0)
             return true;
@@ -211,7 +218,8 @@ void mem_net_init(struct mem_net *net,
 {
     *net = (struct mem_net){
         .ready = ready,
-        .poller = {p_create, p_destroy, p_add, p_change, p_remove, p_wait, net},
+        .poller = {p_create, p_destroy, p_add, p_change, p_remove, p_wait,
+                   p_pause, net},
         .resolver = {r_begin, r_poll, r_end, net},
     };
     net->end = &net->first;

@@ -28,6 +28,7 @@ struct mem_net {
     struct transport *first, **end; /* all that ever were */
     uint32_t (*ready)(const struct transport *t);
     int64_t sleeps_until_ns; /* as the poller was asked last */
+    bool paused;             /* until then the poller is not used */
     int failing_waits, failing_changes; /* so many more */
     struct poller_ops poller;
     struct resolver_ops resolver;

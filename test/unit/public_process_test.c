@@ -333,6 +333,62 @@ START_TEST(without_a_broker_it_hardly_wakes)
 }
 END_TEST
 
+/* The descriptors that epoll(7) made, as bits; those past 63 are nobody's. */
+static uint64_t epoll_fds(void)
+{
+    uint64_t found = 0;
+
+    for (int fd = 0; fd < 64; fd++) {
+        char path[32], to[64] = "";
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (readlink(path, to, sizeof(to) - 1) > 0 &&
+            strstr(to, "eventpoll") != NULL)
+            found |= UINT64_C(1) << fd;
+    }
+    return found;
+}
+
+/* A poller that stays broken, as when somebody closed its descriptor: the
+ * producer is fatal, its reports come, and nothing spins. */
+START_TEST(without_its_poller_it_hardly_wakes)
+{
+    uint64_t before = epoll_fds(), mine;
+    kp_producer *p = MAKE_PRODUCER("client.id", "blind", NULL);
+    kp_record r = record_of("t", "v");
+    long tid = await_thread("kp-io:blind");
+    unsigned long long from, woken;
+    kp_future f;
+    int nowhere;
+
+    ASSERT_OK(deliver(p, &r, NULL));
+    mine = epoll_fds() & ~before;
+    if (mine == 0) {
+        ASSERT_OK(kp_producer_destroy(p));
+        return; /* a build without epoll */
+    }
+    nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(nowhere, 0);
+    ck_assert_int_ge(dup2(nowhere, __builtin_ctzll(mine)), 0);
+    (void)close(nowhere);
+    if (kp_send(p, &r, &f) == KP_OK)
+        (void)kp_future_wait(&f, SOON_MS, NULL); /* it has a report either way */
+    kp_future_release(&f, 1);
+    (void)kp_send(p, &r, NULL); /* whoever slept through that is woken by now */
+    ASSERT_ERR(kp_send(p, &r, NULL), KP_ECONNECT);
+    ASSERT_ERR(kp_status(p, NULL, &error), KP_ECONNECT);
+    ASSERT_SAYS("poller");
+    from = status_of(tid, "\nvoluntary_ctxt_switches:", 10) +
+           status_of(tid, "\nnonvoluntary_ctxt_switches:", 10);
+    pause_ms(1000);
+    woken = status_of(tid, "\nvoluntary_ctxt_switches:", 10) +
+            status_of(tid, "\nnonvoluntary_ctxt_switches:", 10) - from;
+    ck_assert_msg(woken >= 10 && woken <= 150, "woke %llu times in 1 s", woken);
+    ASSERT_ERR(kp_close(p, KP_FOREVER, &error), KP_ECONNECT);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 /* -- fork -- */
 
 struct family {
@@ -990,6 +1046,7 @@ static Suite *public_process_suite(void)
     tcase_add_test(t, two_producers_share_nothing);
     tcase_add_test(t, an_idle_producer_does_not_wake);
     tcase_add_test(t, without_a_broker_it_hardly_wakes);
+    tcase_add_test(t, without_its_poller_it_hardly_wakes);
     suite_add_tcase(s, t);
     t = tcase_create("fork");
     tcase_add_checked_fixture(t, setup, teardown_broker);

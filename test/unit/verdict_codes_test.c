@@ -2,6 +2,7 @@
 /* What each answer to a Produce request means for the record: its err, its
  * cause, whether it is in the log, how often it is tried, and that the log
  * agrees. */
+#include <limits.h>
 #include <stdio.h>
 
 #include "include/kp/errors.h"
@@ -387,6 +388,37 @@ START_TEST(poller_fails)
 }
 END_TEST
 
+/* A poller that stays broken is tried again with pauses: reports go out before
+ * the first, and a close need not wait for longer than one. */
+START_TEST(poller_stays_broken)
+{
+    struct world *w = world_begin(
+        &(struct world_options){.settings = WORLD_SETTINGS(FAST)});
+    struct world_record *sent, *queued;
+    struct world_call *c;
+    uint64_t turns;
+
+    (void)world_rule(w, "api=produce count=1 answer_ms=500");
+    sent = world_send(w, 0);
+    world_run_ms(w, 5);
+    world_break_poller(w, INT_MAX);
+    queued = world_send(w, 0);
+    world_run_ms(w, 1);
+    world_expect(sent, KP_ECONNECT, KP_OK, KP_STORED_MAYBE, -1);
+    world_expect(queued, KP_ECONNECT, KP_OK, KP_STORED_NO, -1);
+    turns = world_turns(w);
+    world_run_ms(w, 1000);
+    ck_assert_uint_le(world_turns(w) - turns, 120);
+    ck_assert_uint_ge(world_turns(w) - turns, 80);
+    c = world_close(w, 1000);
+    world_run_ms(w, 15);
+    ck_assert(c->done);
+    ck_assert_int_eq(c->err, KP_ECONNECT);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* A31, S42: a broker that is too old for record batches. */
 START_TEST(too_old_for_batches)
 {
@@ -615,6 +647,7 @@ static Suite *verdict_codes_suite(void)
     tcase_add_loop_test(t, fatal_during_close, 0, FATAL);
     tcase_add_test(t, fatal_once);
     tcase_add_test(t, poller_fails);
+    tcase_add_test(t, poller_stays_broken);
     tcase_add_test(t, too_old_for_batches);
     tcase_add_loop_test(t, any_bit_of_the_answer, 0, 2 * STRIPES);
     tcase_add_test(t, omitted_partition_is_maybe);
