@@ -23,8 +23,6 @@ struct load {
     int *last_lines; /* by index of kp__config_names; 0: not there */
     char *values[PROPERTY_COUNT];
     int unknown;
-    kp_err err; /* the first line's that was refused; the rest is still read, for
-                   what it asks that we lack */
 };
 
 static kp_err note_line(void *arg, int line, const char *name,
@@ -108,12 +106,8 @@ static kp_err take_property(void *arg, int line, const char *name,
         return KP_OK;
     if (err == KP_ENOTSUP)
         kp__config_note_refused(load->config, name);
-    if (load->err != KP_OK)
-        return KP_OK; /* the first was told */
-    load->err = err;
     kp__properties_where(where, sizeof(where), load->source, line);
-    (void)kp__error_set(error, err, KP_OK, "%s: %s", where, reason.text);
-    return KP_OK;
+    return kp__error_set(error, err, KP_OK, "%s: %s", where, reason.text);
 }
 
 static void commit(struct load *load)
@@ -143,12 +137,12 @@ kp_err kp__config_load(struct kp_config *config, const char *source,
     if (load.last_lines == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
                              "no memory to load a configuration");
+    /* The second reading has the same lines to refuse, and reads on for what the
+     * text asks that we lack. */
     err = kp__properties_parse(source, text, size, note_line, &load, error);
-    if (err == KP_OK)
+    if (err != KP_ENOMEM)
         err = kp__properties_parse(source, text, size, take_property, &load,
                                    error);
-    if (err == KP_OK)
-        err = load.err;
     if (err == KP_OK)
         commit(&load);
     kp__values_free(load.values);

@@ -18,6 +18,7 @@ struct reader {
     const char *source;
     const char *at, *end;
     int line;       /* of `at` */
+    int nul_line;   /* the last one that has a NUL in it; 0: none yet */
     struct buf buf; /* one logical line, terminated */
 };
 
@@ -109,6 +110,8 @@ static bool next_line(struct reader *r, int *line)
         size = skip_to_line_end(r);
         if (r->buf.size == 0)
             *line = r->line;
+        if (size > 0 && memchr(start, '\0', size) != NULL)
+            r->nul_line = r->line;
         skip_line_end(r);
         if (r->buf.size == 0 && size > 0 && (*start == '#' || *start == '!'))
             continue;
@@ -275,29 +278,41 @@ static kp_err take_line(struct reader *r, int line, kp__property_fn fn,
     return fn(arg, line, name, value, error);
 }
 
-/* A NUL anywhere: the file is something else, most often UTF-16. */
-static kp_err check_text(const struct reader *r, kp_error *error)
+/* A NUL, be it in a comment: the file is something else, most often UTF-16. */
+static kp_err check_text(struct reader *r, kp_error *error)
 {
-    const char *nul = memchr(r->at, '\0', (size_t)(r->end - r->at));
-    struct reader lines = *r;
+    int line = r->nul_line;
 
-    if (nul == NULL)
-        return KP_OK;
-    for (;;) {
-        (void)skip_to_line_end(&lines);
-        if (lines.at >= nul)
-            break;
-        skip_line_end(&lines);
-    }
-    return bad_line(r, lines.line,
-                    "a NUL byte; a properties file is text in UTF-8", error);
+    r->nul_line = 0;
+    return line == 0 ? KP_OK
+                     : bad_line(r, line,
+                                "a NUL byte; a properties file is text in UTF-8",
+                                error);
+}
+
+static bool has_nul(const struct buf *line)
+{
+    return !kp__buf_failed(line) &&
+           memchr(line->data, '\0', line->size - 1) != NULL;
+}
+
+static void keep_first(kp_err *first, kp_error *error, kp_err err,
+                       const kp_error *reason)
+{
+    if (err == KP_OK || *first != KP_OK)
+        return;
+    *first = err;
+    if (error != NULL)
+        *error = *reason;
 }
 
 kp_err kp__properties_parse(const char *source, const char *text, size_t size,
                             kp__property_fn fn, void *arg, kp_error *error)
 {
-    struct reader r = {source, text, text, 1, {0}};
-    kp_err err;
+    struct reader r = {source, text, text, 1, 0, {0}};
+    kp_err first = KP_OK, err = KP_OK;
+    kp_error reason = {0};
+    bool more = true;
     int line = 1;
 
     if (size == 0)
@@ -305,10 +320,15 @@ kp_err kp__properties_parse(const char *source, const char *text, size_t size,
     r.end = text + size;
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         r.at += 3;
-    err = check_text(&r, error);
     kp__buf_init(&r.buf);
-    while (err == KP_OK && next_line(&r, &line))
-        err = take_line(&r, line, fn, arg, error);
+    while (more && err != KP_ENOMEM) {
+        more = next_line(&r, &line);
+        keep_first(&first, error, check_text(&r, &reason), &reason);
+        if (!more || has_nul(&r.buf))
+            continue;
+        err = take_line(&r, line, fn, arg, &reason);
+        keep_first(&first, error, err, &reason);
+    }
     kp__buf_fini(&r.buf);
-    return err;
+    return first;
 }

@@ -16,13 +16,14 @@
 #include "include/kp/kp.h"
 
 /* name and value are lent until it returns; `line`, from 1, is where the
- * property begins.  An error ends the reading. */
+ * property begins. */
 typedef kp_err (*kp__property_fn)(void *arg, int line, const char *name,
                                   const char *value, kp_error *error);
 
-/* Give every property of `text` to fn, in order; returns what fn does, or
- * KP_EINVAL with the line in `error`, or KP_ENOMEM.  `source` names the text in
- * messages. */
+/* Give every property of `text` to fn, in order.  What is wrong with a line, or
+ * what fn says of it, ends nothing but for KP_ENOMEM: what stands behind it may
+ * matter more.  Returns the first such error, with the line in `error` if it is
+ * ours: KP_EINVAL or KP_ENOMEM.  `source` names the text in messages. */
 kp_err kp__properties_parse(const char *source, const char *text, size_t size,
                             kp__property_fn fn, void *arg, kp_error *error);
 

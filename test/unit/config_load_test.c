@@ -345,6 +345,47 @@ START_TEST(file_with_an_error_changes_nothing)
 }
 END_TEST
 
+/* Lines that make a reader stumble, each before one that asks for TLS. */
+static const struct refusal stumbling[] = {
+    {"acks=1\nclient.id=\\u12", KP_EINVAL,
+     " line 2: four hexadecimal digits must follow \\u (write \\\\u for a "
+     "backslash and a u)"},
+    {"C:\\users=1", KP_EINVAL,
+     " line 1: four hexadecimal digits must follow \\u (write \\\\u for a "
+     "backslash and a u)"},
+    {"linger.ms=5s\nclient.id=\\ud83d", KP_EINVAL,
+     " line 1: linger.ms=\"5s\": must be a whole number of milliseconds from 0 "
+     "to 9223372036854775807"},
+    {"client.id=\\ude00\nlinger.ms=5s", KP_EINVAL,
+     " line 1: a low surrogate (\\uDC00 to \\uDFFF) must follow a high one"},
+};
+
+/* A program that does not look at what loading says gets no producer that sends
+ * in the clear: what we lack is seen behind any line that is wrong, and the
+ * first one is told, and nothing is taken. */
+START_TEST(what_we_lack_is_seen_behind_a_bad_line)
+{
+    static const char *const asks[] = {"security.protocol=SASL_SSL",
+                                       "sasl.jaas.config=x"};
+    const struct refusal *s = &stumbling[_i];
+    kp_producer *p = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text), "%s\n%s\nbatch.size=1\n", s->text,
+                       asks[i]);
+        load_fails(text, s->err, s->wanted);
+        assert_nothing_set();
+        set_ok("bootstrap.servers", "127.0.0.1:1");
+        ck_assert_int_eq(kp_producer_create(&p, config, &error), KP_ENOTSUP);
+        ck_assert_ptr_null(p);
+        kp_config_destroy(config);
+        ck_assert_int_eq(kp_config_create(&config), KP_OK);
+    }
+}
+END_TEST
+
 START_TEST(nul_is_refused)
 {
     write_file("acks=1\nx=\0\n", 11);
@@ -554,6 +595,8 @@ static Suite *config_load_suite(void)
     tcase_add_test(tcase, lines_carry_the_client_id_once_it_is_set);
     tcase_add_loop_test(tcase, file_with_an_error_changes_nothing, 0,
                         (int)(sizeof(refusals) / sizeof(refusals[0])));
+    tcase_add_loop_test(tcase, what_we_lack_is_seen_behind_a_bad_line, 0,
+                        (int)(sizeof(stumbling) / sizeof(stumbling[0])));
     tcase_add_test(tcase, nul_is_refused);
     tcase_add_test(tcase, file_of_one_mebibyte_is_the_largest);
     tcase_add_test(tcase, endless_file_ends);

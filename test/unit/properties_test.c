@@ -221,7 +221,7 @@ START_TEST(nul_is_refused_with_its_line)
 
     fails(in_value, sizeof(in_value) - 1,
           "f line 3: a NUL byte; a properties file is text in UTF-8");
-    ck_assert_int_eq(seen.count, 0);
+    ck_assert_str_eq(seen.text, "1|a|1\n");
     fails(in_comment, sizeof(in_comment) - 1,
           "f line 2: a NUL byte; a properties file is text in UTF-8");
     fails(utf16, sizeof(utf16) - 1,
@@ -229,12 +229,23 @@ START_TEST(nul_is_refused_with_its_line)
 }
 END_TEST
 
-START_TEST(error_of_the_visitor_ends_the_reading)
+START_TEST(error_of_the_visitor_is_returned)
 {
     seen.fail_at = 2;
     ck_assert_int_eq(parse_bytes("f", "a=1\nb=2\nc=3\n", 12), KP_ESTATE);
-    ck_assert_int_eq(seen.count, 2);
-    ck_assert_str_eq(seen.text, "1|a|1\n");
+    ck_assert_int_eq(error.err, KP_ESTATE);
+    ck_assert_str_eq(seen.text, "1|a|1\n3|c|3\n");
+}
+END_TEST
+
+/* What stands behind a line that is wrong is read, and the first error told. */
+START_TEST(lines_behind_a_bad_one_are_read)
+{
+    static const char text[] = "a=1\nb=\\u1\nc=3\n#\0\nd\0=4\n!\0\n"
+                               "e=5\nf=\\ud83d\ng=7";
+
+    fails(text, sizeof(text) - 1, "f line 2" DIGITS);
+    ck_assert_str_eq(seen.text, "1|a|1\n3|c|3\n7|e|5\n9|g|7\n");
 }
 END_TEST
 
@@ -310,7 +321,8 @@ static Suite *properties_suite(void)
     tcase_add_loop_test(tcase, broken_escape_is_refused, 0,
                         (int)(sizeof(broken) / sizeof(broken[0])));
     tcase_add_test(tcase, nul_is_refused_with_its_line);
-    tcase_add_test(tcase, error_of_the_visitor_ends_the_reading);
+    tcase_add_test(tcase, error_of_the_visitor_is_returned);
+    tcase_add_test(tcase, lines_behind_a_bad_one_are_read);
     tcase_add_test(tcase, long_source_is_shown_by_its_end);
     tcase_add_test(tcase, long_line_is_whole);
 #ifdef KP_FAILMALLOC
