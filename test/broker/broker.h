@@ -23,6 +23,9 @@ void kp_broker_defaults(struct broker_options *o);
 /* o NULL: defaults (one node, topics made when asked for).  NULL: it could not
  * be started; errno says why. */
 struct broker_server *kp_broker_start(const struct broker_options *o);
+/* The same in words, with the address that was not to be had, and the remedy;
+ * of the last start that this thread tried. */
+const char *kp_broker_start_error(void);
 /* "127.0.0.1:1234,127.0.0.1:1235", good until kp_broker_stop. */
 const char *kp_broker_bootstrap(const struct broker_server *s);
 int kp_broker_port(const struct broker_server *s, int32_t node_id);

@@ -5,10 +5,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/kp/kp.h"
 #include "lib/base/str.h"
 #include "test/broker/broker.h"
 
@@ -72,9 +74,18 @@ struct arguments {
     bool dump;
 };
 
-static _Noreturn void wrong(const char *what, const char *value)
+/* Says what is wrong with what, and what would be right. */
+static _Noreturn void wrong(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+static _Noreturn void wrong(const char *fmt, ...)
 {
-    fprintf(stderr, "kp-broker: %s: %s\nTry kp-broker --help\n", what, value);
+    va_list args;
+
+    va_start(args, fmt);
+    fputs("kp-broker: ", stderr);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputs("\nTry kp-broker --help\n", stderr);
     exit(2);
 }
 
@@ -84,21 +95,24 @@ static int32_t number(const char *option, const char *value, int32_t low,
     int64_t v;
 
     if (!kp__str_to_i64(value, &v) || v < low || v > high)
-        wrong(option, value);
+        wrong("%s %s: give a whole number from %d to %d", option, value,
+              (int)low, (int)high);
     return (int32_t)v;
 }
 
-static void add(const char **list, int *count, int max, const char *value)
+static void add(const char *option, const char **list, int *count, int max,
+                const char *value)
 {
     if (*count == max)
-        wrong("too many options", value);
+        wrong("%s %s: %d of them is the most there may be; leave some out",
+              option, value, max);
     list[(*count)++] = value;
 }
 
 static bool truth(const char *value)
 {
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        wrong("--auto-create takes true or false", value);
+        wrong("--auto-create %s: give true or false", value);
     return value[0] == 't';
 }
 
@@ -135,7 +149,7 @@ static void take_option(struct arguments *a, int option, const char *value)
         g->host = value;
         break;
     case 't':
-        add(a->topics, &a->topic_count, MAX_TOPICS, value);
+        add("--topic", a->topics, &a->topic_count, MAX_TOPICS, value);
         break;
     case 'a':
         g->auto_create = truth(value);
@@ -147,10 +161,11 @@ static void take_option(struct arguments *a, int option, const char *value)
         g->replication = number("--replication", value, 1, 8);
         break;
     case 's':
-        add(a->settings, &a->setting_count, MAX_SETTINGS, value);
+        add("--set", a->settings, &a->setting_count, MAX_SETTINGS, value);
         break;
     case 'T':
-        add(a->topic_settings, &a->topic_setting_count, MAX_SETTINGS, value);
+        add("--topic-set", a->topic_settings, &a->topic_setting_count,
+            MAX_SETTINGS, value);
         break;
     case 'd':
         g->discard = true;
@@ -182,9 +197,16 @@ static void take_arguments(struct arguments *a, int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         take_option(a, option, optarg);
     if (optind < argc)
-        wrong("what is this", argv[optind]);
+        wrong("%s: not an option; options begin with --", argv[optind]);
     if (a->dump && a->options.config.discard)
-        wrong("there is nothing to dump with", "--discard");
+        wrong("--dump and --discard exclude each other: what is not kept "
+              "cannot be printed");
+    if (a->options.port > 0 &&
+        a->options.port + a->options.config.nodes - 1 > 65535)
+        wrong("--port %d: the last of --nodes %d would be at %d, and 65535 is "
+              "the last port there is; begin lower",
+              a->options.port, a->options.config.nodes,
+              a->options.port + a->options.config.nodes - 1);
 }
 
 static void create_topic(struct kb_cluster *c, const char *spec)
@@ -195,18 +217,21 @@ static void create_topic(struct kb_cluster *c, const char *spec)
     int16_t error;
 
     if (colon == NULL || (size_t)(colon - spec) >= sizeof(name))
-        wrong("--topic takes NAME:PARTITIONS[:REPLICATION]", spec);
+        wrong("--topic %s: write NAME:PARTITIONS[:REPLICATION], for example "
+              "orders:6",
+              spec);
     memcpy(name, spec, (size_t)(colon - spec));
     name[colon - spec] = 0;
     if (sscanf(colon, ":%d%n:%d%n", &partitions, &used, &replication, &used) <
             1 ||
         colon[used] != 0)
-        wrong("--topic takes NAME:PARTITIONS[:REPLICATION]", spec);
+        wrong("--topic %s: write NAME:PARTITIONS[:REPLICATION], for example "
+              "orders:6",
+              spec);
     error = kb_topic_create(c, name, partitions, replication, kb_now_ns(c));
-    if (error != 0) {
-        fprintf(stderr, "kp-broker: topic %s: Kafka error %d\n", spec, error);
-        exit(2);
-    }
+    if (error != 0)
+        wrong("--topic %s: %s: %s", spec, kp_err_name(error),
+              kp_err_text(error));
 }
 
 static void apply_setting(struct kb_cluster *c, const char *setting)
@@ -215,11 +240,15 @@ static void apply_setting(struct kb_cluster *c, const char *setting)
     const char *equals = strchr(setting, '=');
 
     if (equals == NULL || (size_t)(equals - setting) >= sizeof(key))
-        wrong("--set takes KEY=VALUE", setting);
+        wrong("--set %s: write KEY=VALUE, for example "
+              "min.insync.replicas=2",
+              setting);
     memcpy(key, setting, (size_t)(equals - setting));
     key[equals - setting] = 0;
     if (!kb_set(c, key, equals + 1))
-        wrong("no such setting, or not such a value", setting);
+        wrong("--set %s: no such setting, or it takes no such value; "
+              "test/broker/README.md lists them",
+              setting);
 }
 
 static void apply_topic_setting(struct kb_cluster *c, const char *setting)
@@ -228,16 +257,22 @@ static void apply_topic_setting(struct kb_cluster *c, const char *setting)
     char *key, *value;
 
     if (strlen(setting) >= sizeof(copy))
-        wrong("too long", setting);
+        wrong("--topic-set %.40s...: longer than %zu bytes", setting,
+              sizeof(copy) - 1);
     memcpy(copy, setting, strlen(setting) + 1);
     key = strchr(copy, ':');
     value = key == NULL ? NULL : strchr(key, '=');
     if (value == NULL)
-        wrong("--topic-set takes NAME:KEY=VALUE", setting);
+        wrong("--topic-set %s: write NAME:KEY=VALUE, for example "
+              "orders:max.message.bytes=1000",
+              setting);
     *key++ = 0;
     *value++ = 0;
     if (!kb_topic_set(c, copy, key, value))
-        wrong("no such topic or setting, or not such a value", setting);
+        wrong("--topic-set %s:%s=%s: no topic of that name was made with "
+              "--topic, or there is no such setting, or it takes no such value; "
+              "test/broker/README.md lists them",
+              copy, key, value);
 }
 
 static void read_script(struct kb_cluster *c, const char *path)
@@ -247,7 +282,7 @@ static void read_script(struct kb_cluster *c, const char *path)
     int number_of_line = 0;
 
     if (f == NULL)
-        wrong(strerror(errno), path);
+        wrong("--script %s: %s; give a file of rules", path, strerror(errno));
     while (fgets(line, sizeof(line), f) != NULL) {
         const char *at = line + strspn(line, " \t\r\n");
         struct kb_rule rule;
@@ -257,11 +292,8 @@ static void read_script(struct kb_cluster *c, const char *path)
         if (*at == 0 || *at == '#')
             continue;
         problem = kb_rule_parse(line, &rule);
-        if (problem != NULL) {
-            fprintf(stderr, "kp-broker: %s line %d: %s\n", path, number_of_line,
-                    problem);
-            exit(2);
-        }
+        if (problem != NULL)
+            wrong("--script %s line %d: %s", path, number_of_line, problem);
         (void)kb_rule_add(c, &rule);
     }
     (void)fclose(f);
@@ -305,7 +337,7 @@ int main(int argc, char **argv)
     (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
     s = kp_broker_start(&a.options);
     if (s == NULL)
-        wrong("cannot start", strerror(errno));
+        wrong("cannot start: %s", kp_broker_start_error());
     kp_broker_with(s, prepare, &a);
     printf("bootstrap %s\n", kp_broker_bootstrap(s));
     (void)fflush(stdout);

@@ -112,7 +112,9 @@ static void wake(struct broker_server *s)
 static void write_bootstrap(struct broker_server *s)
 {
     int i, nodes = kb_node_count(s->cluster);
-    size_t room = (size_t)nodes * 64 + 1, used = 0;
+    /* a comma or the end, a colon and five digits with each */
+    size_t room = (size_t)nodes * (strlen(s->options.config.host) + 7) + 1;
+    size_t used = 0;
 
     s->bootstrap = kb_alloc(room);
     for (i = 0; i < nodes; i++)
@@ -174,6 +176,36 @@ static struct broker_server *create(const struct broker_options *o)
     return s;
 }
 
+static _Thread_local char start_error[200];
+
+const char *kp_broker_start_error(void)
+{
+    return start_error;
+}
+
+static const char *remedy(const struct broker_server *s, int err)
+{
+    if (err == EADDRINUSE)
+        return "end the program that has it, or choose another with --port "
+               "(0: any that is free)";
+    if (err == EACCES)
+        return "ports below 1024 are the system's; choose another with --port";
+    if (err == EMFILE || err == ENFILE)
+        return "raise the number of open files: ulimit -n";
+    return s->refused_port > 0 ? "choose another with --port"
+                               : "free memory, threads or descriptors";
+}
+
+static void note_error(const struct broker_server *s, int err)
+{
+    char where[40] = "";
+
+    if (s->refused_port > 0)
+        (void)snprintf(where, sizeof(where), "127.0.0.1:%d: ", s->refused_port);
+    (void)snprintf(start_error, sizeof(start_error), "%s%s; %s", where,
+                   strerror(err), remedy(s, err));
+}
+
 struct broker_server *kp_broker_start(const struct broker_options *o)
 {
     struct broker_options defaults;
@@ -189,6 +221,7 @@ struct broker_server *kp_broker_start(const struct broker_options *o)
     }
     if (err == 0)
         return s;
+    note_error(s, err);
     destroy(s);
     errno = err;
     return NULL;

@@ -56,6 +56,7 @@ struct broker_server {
     struct list sockets, closed;
     uint8_t *scratch; /* SCRATCH_SIZE bytes to read into */
     char *bootstrap;
+    int refused_port; /* that a start wanted and did not get; 0: none */
 };
 
 int64_t kb_server_now(const struct broker_server *s);

@@ -92,8 +92,10 @@ static bool listen_node(struct broker_server *s, int index)
 
     for (tries = 0; fd < 0 && tries < 50; tries++)
         fd = s->options.port == 0 ? bind_any(&port) : bind_v4(port);
-    if (fd < 0)
+    if (fd < 0) {
+        s->refused_port = port;
         return false;
+    }
     listener_init(&s->listeners[2 * index], fd, id);
     listener_init(&s->listeners[2 * index + 1],
                   s->options.ipv6 ? bind_v6(port) : -1, id);

@@ -301,6 +301,45 @@ START_TEST(a_stopped_node_keeps_its_port)
 }
 END_TEST
 
+/* Whose port it is that cannot be had, and what to do. */
+START_TEST(a_port_that_is_taken_is_named)
+{
+    struct broker_options o;
+    char want[64];
+
+    kp_broker_defaults(&o);
+    o.port = kp_broker_port(s, 2);
+    errno = 0;
+    ck_assert_ptr_null(kp_broker_start(&o));
+    ck_assert_int_eq(errno, EADDRINUSE);
+    (void)snprintf(want, sizeof(want), "127.0.0.1:%d: Address already in use; ",
+                   o.port);
+    ck_assert_ptr_eq(strstr(kp_broker_start_error(), want),
+                     kp_broker_start_error());
+    ck_assert_ptr_nonnull(strstr(kp_broker_start_error(), "--port"));
+}
+END_TEST
+
+START_TEST(a_long_host_name_is_whole)
+{
+    struct broker_options o;
+    struct broker_server *other;
+    char host[250], want[600];
+
+    memset(host, 'h', sizeof(host));
+    host[sizeof(host) - 1] = '\0';
+    kp_broker_defaults(&o);
+    o.config.host = host;
+    o.config.nodes = 2;
+    other = kp_broker_start(&o);
+    ck_assert_ptr_nonnull(other);
+    (void)snprintf(want, sizeof(want), "%s:%d,%s:%d", host,
+                   kp_broker_port(other, 1), host, kp_broker_port(other, 2));
+    ck_assert_str_eq(kp_broker_bootstrap(other), want);
+    kp_broker_stop(other);
+}
+END_TEST
+
 START_TEST(delays_are_real)
 {
     struct timespec before, after;
@@ -516,6 +555,8 @@ static Suite *broker_server_suite(void)
     tcase_add_loop_test(t, bad_frames_end_the_connection, 0, 5);
     tcase_add_test(t, clients_that_leave);
     tcase_add_test(t, a_stopped_node_keeps_its_port);
+    tcase_add_test(t, a_port_that_is_taken_is_named);
+    tcase_add_test(t, a_long_host_name_is_whole);
     tcase_add_test(t, delays_are_real);
     tcase_add_test(t, a_test_thread_lets_an_answer_out);
     tcase_add_test(t, faults_reach_the_socket);
