@@ -13,6 +13,16 @@ struct counts {
     long acknowledged, failed; /* read only after kp_close */
 };
 
+/* What went wrong, and the last thing that had before it, if anything had. */
+static void tell(const kp_report *report)
+{
+    fprintf(stderr, "first failure: %s: %s\n", kp_err_name(report->err),
+            report->text != NULL ? report->text : kp_err_text(report->err));
+    if (report->cause != KP_OK)
+        fprintf(stderr, "before it: %s: %s\n", kp_err_name(report->cause),
+                kp_err_text(report->cause));
+}
+
 static void on_delivery(const kp_report *report)
 {
     struct counts *counts = report->tag;
@@ -22,8 +32,7 @@ static void on_delivery(const kp_report *report)
     }
     counts->failed++;
     if (counts->failed == 1)
-        fprintf(stderr, "first failure: %s, cause %s\n",
-                kp_err_name(report->err), kp_err_name(report->cause));
+        tell(report);
 }
 
 static void check(kp_err err, const char *text)
