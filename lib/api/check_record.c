@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "lib/shared/topics.h"
 #include "lib/wire/record.h"
 
-#define TOPIC_SIZE_MAX 249
 #define KNOWN_FLAGS \
     ((uint32_t)(KP_HAS_PARTITION | KP_HAS_TIMESTAMP | KP_NOWAIT))
 
@@ -53,6 +53,11 @@ kp_err kp__check_record(const kp_record *r, const struct settings *s)
     if (is_nothing_with_a_size(r->key) || is_nothing_with_a_size(r->value))
         return KP_EINVAL;
     err = check_numbers(r);
+    /* A header has a byte for the length of its key, and one for its value's:
+     * a count that cannot be is no number of headers to look at. */
+    if (err == KP_OK && r->headers != NULL &&
+        r->header_count > s->max_request_size / 2)
+        return KP_ETOOBIG;
     if (err == KP_OK && r->header_count > 0)
         err = check_headers(r);
     if (err != KP_OK)

@@ -10,24 +10,39 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/shared/topics.h"
 #include "lib/wire/record.h"
 
 #define LINE_EVERY_NS (10 * KP_NS_PER_SEC)
+
+/* What is shown of the name.  A size that cannot be is not read by: the name is
+ * taken for a C string then. */
+static size_t shown_size(const kp_record *r)
+{
+    if (r->topic_size > TOPIC_SIZE_MAX)
+        return strnlen(r->topic, TOPIC_SIZE_MAX);
+    return r->topic_size > 0 ? r->topic_size : strlen(r->topic);
+}
 
 /* What stands behind an err that only the I/O thread can explain. */
 static void describe_status(struct kp_producer *p, const kp_record *r,
                             char *out, size_t capacity)
 {
-    size_t size = r->topic_size > 0 ? r->topic_size : strlen(r->topic);
     kp_error status;
 
-    if (kp__status_get(&p->status, r->topic, size, &status) != KP_OK)
+    if (kp__status_get(&p->status, r->topic, shown_size(r), &status) != KP_OK)
         (void)kp__format(out, capacity, "; %s", status.text);
 }
 
 static void describe_size(const struct kp_producer *p, const kp_record *r,
                           char *out, size_t capacity)
 {
+    /* More than kp__check_record looks at: they may not be there. */
+    if (r->header_count > p->settings.max_request_size / 2) {
+        (void)kp__format(out, capacity, "; %zu headers, max.request.size=%zu",
+                         r->header_count, p->settings.max_request_size);
+        return;
+    }
     (void)kp__format(out, capacity,
                      "; it may take %zu bytes, max.request.size=%zu, "
                      "buffer.memory=%zu",
@@ -39,6 +54,10 @@ static void describe(struct kp_producer *p, const kp_record *r, kp_err err,
                      char *out, size_t capacity)
 {
     switch (err) {
+    case KP_ETOPIC:
+        if (r->topic_size > 0)
+            (void)kp__format(out, capacity, "; topic_size=%zu", r->topic_size);
+        break;
     case KP_EINVAL:
         (void)kp__format(out, capacity, "; flags 0x%" PRIx32 ", %zu headers",
                          r->flags, r->header_count);
@@ -84,8 +103,7 @@ void kp__refusal_log(struct kp_producer *p, const kp_record *r, kp_err err)
     if (p->settings.log_fn == NULL)
         return;
     if (r != NULL && r->topic != NULL) {
-        kp__str_escape(topic, sizeof(topic), r->topic,
-                       r->topic_size > 0 ? r->topic_size : strlen(r->topic));
+        kp__str_escape(topic, sizeof(topic), r->topic, shown_size(r));
         describe(p, r, err, more, sizeof(more));
     }
     kp__log_limited(p->log, limit, LINE_EVERY_NS, KP_LOG_WARN, "send",

@@ -105,7 +105,8 @@ struct topic *kp__topics_find(const struct topics *topics, const char *name,
         atomic_load_explicit(&t->table, memory_order_acquire);
     uint64_t hash;
 
-    if (table == NULL)
+    /* A size that no name has is not one to read by. */
+    if (table == NULL || size > TOPIC_SIZE_MAX)
         return NULL;
     hash = kp__hash(name, size);
     for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {

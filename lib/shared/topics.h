@@ -23,6 +23,7 @@ struct partition_queue;
 struct record_accumulator;
 
 #define TOPICS_MAX 100000
+#define TOPIC_SIZE_MAX 249 /* of a name; Kafka: Topic.MAX_NAME_LENGTH */
 /* Several times what a cluster has, and its largest topic; each partition costs
  * some 1,200 bytes of ours for as long as the producer lives.  So what a broker
  * says cannot take more than PARTITIONS_MAX of that. */
