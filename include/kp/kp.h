@@ -214,7 +214,8 @@ typedef struct kp_log { /* lent */
     const char *component; /* "metadata", "connection", "sasl", ... */
     const char *text;      /* one line; never secrets, never record contents */
 } kp_log;
-/* Any thread, several at once; no locks held; must not call kp_*. */
+/* Any thread, several at once; no locks held; must not call kp_*: what it calls
+ * all the same acts as in a delivery callback. */
 typedef void (*kp_log_fn)(void *arg, const kp_log *line);
 /* Lines up to `level`, to `fn` (NULL: none).  Until this is called we are
  * silent: call it first. */

@@ -140,12 +140,21 @@ static size_t format_now(char *out, size_t capacity)
                              (int)(now_ms % 1000));
 }
 
+static const char *or_empty(const char *s)
+{
+    return s != NULL ? s : "";
+}
+
 void kp_log_stderr(void *arg, const kp_log *line)
 {
     char when[40], repeated[40];
+    const char *client_id;
     int cancel_state;
 
     (void)arg;
+    if (line == NULL)
+        return;
+    client_id = or_empty(line->client_id);
     (void)format_now(when, sizeof(when));
     repeated[0] = '\0';
     if (line->repeated > 0)
@@ -153,8 +162,8 @@ void kp_log_stderr(void *arg, const kp_log *line)
                          (int)line->repeated);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     (void)fprintf(stderr, "%s kp %-5s %s%s%s: %s%s\n", when,
-                  level_name(line->level), line->client_id,
-                  line->client_id[0] != '\0' ? " " : "", line->component,
-                  line->text, repeated);
+                  level_name(line->level), client_id,
+                  client_id[0] != '\0' ? " " : "", or_empty(line->component),
+                  or_empty(line->text), repeated);
     (void)pthread_setcancelstate(cancel_state, NULL);
 }

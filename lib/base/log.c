@@ -6,6 +6,7 @@
  * shown or counted in the `repeated` of one shown later. */
 #include "lib/base/log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,13 +71,18 @@ static void show(const struct logger *l, const struct line *line)
         .component = line->component,
         .text = line->text,
     };
-    int cancel_state;
+    bool in_callback = kp__in_callback();
+    int cancel_state, saved = errno;
 
     /* The application's function may be a cancellation point; our caller is
-     * not. */
+     * not.  It must not call us; if it does, it may run on the I/O thread, where
+     * it is told so rather than left to wait for itself. */
     cancel_state = kp__cancel_off();
+    kp__set_in_callback(true);
     l->fn(l->arg, &shown);
+    kp__set_in_callback(in_callback);
     kp__cancel_on(cancel_state);
+    errno = saved;
 }
 
 /* The lines held back, as one: the last of them, after the others.  False if

@@ -74,6 +74,143 @@ START_TEST(no_size_is_read_by_that_cannot_be)
 }
 END_TEST
 
+START_TEST(an_empty_log_line_is_shown)
+{
+    const kp_log empty = {0};
+
+    kp_log_stderr(NULL, &empty);
+    kp_log_stderr(NULL, NULL);
+}
+END_TEST
+
+/* -- a log function that calls us, though it must not -- */
+
+static struct caller {
+    _Atomic(kp_producer *) producer;
+    pthread_t main;
+    kp_future future;
+    kp_err destroy, flush, wait, partitions, send, close;
+    _Atomic int done;
+} caller;
+
+static void call_all(void *arg, const kp_log *line)
+{
+    kp_producer *p = atomic_load(&caller.producer);
+    kp_record r = record_of("t", "from a log function");
+    int never = 0;
+
+    (void)arg;
+    (void)line;
+    if (p == NULL || pthread_equal(pthread_self(), caller.main) ||
+        !atomic_compare_exchange_strong(&caller.done, &never, 1))
+        return;
+    caller.destroy = kp_producer_destroy(p);
+    caller.flush = kp_flush(p, KP_FOREVER, NULL);
+    caller.wait = kp_future_wait(&caller.future, KP_FOREVER, NULL);
+    caller.partitions =
+        kp_partitions_for(p, "nowhere", KP_FOREVER, NULL, NULL, NULL);
+    caller.send = kp_send(p, &r, NULL);
+    caller.close = kp_close(p, KP_FOREVER, NULL);
+    atomic_store(&caller.done, 2);
+}
+
+static bool has_called(void *arg)
+{
+    (void)arg;
+    return atomic_load(&caller.done) == 2;
+}
+
+START_TEST(a_log_function_that_waits_is_told_so)
+{
+    kp_config *c = make_config(kp_broker_bootstrap(broker), NULL);
+    kp_record r = record_of("t", "v");
+    kp_producer *p;
+
+    caller.main = pthread_self();
+    kp_config_on_log(c, KP_LOG_DEBUG, call_all, NULL);
+    p = start_producer(c);
+    ASSERT_OK(kp_send(p, &r, &caller.future));
+    atomic_store(&caller.producer, p);
+    kp_broker_stop_node(broker, 1);
+    (void)kp_send(p, &r, NULL); /* it cannot be reached: there is a line */
+    ck_assert(becomes_true(has_called, NULL));
+    ASSERT_ERR(caller.destroy, KP_EDEADLK);
+    ASSERT_ERR(caller.flush, KP_EDEADLK);
+    ASSERT_ERR(caller.wait, KP_EDEADLK);
+    ASSERT_ERR(caller.partitions, KP_EDEADLK);
+    ASSERT_OK(caller.send);
+    ASSERT_ERR(caller.close, KP_PENDING);
+    ASSERT_ERR(kp_close(p, KP_FOREVER, &error), KP_ECLOSED);
+    (void)kp_future_wait(&caller.future, 0, NULL);
+    kp_future_release(&caller.future, 1);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
+/* -- errno -- */
+
+#define KEEPS_ERRNO(call) \
+    do { \
+        errno = 4711; \
+        (void)(call); \
+        ck_assert_msg(errno == 4711, "%s: errno is %d", #call, errno); \
+    } while (0)
+
+static void spoil_errno(void *arg, const kp_log *line)
+{
+    (void)arg;
+    (void)line;
+    errno = 1;
+}
+
+static void see_metric(void *arg, const kp_metric *m)
+{
+    (void)arg;
+    (void)m;
+}
+
+/* Calls of everyday leave it alone, whatever a log function does to it. */
+START_TEST(errno_is_left_alone)
+{
+    kp_config *c = make_config(kp_broker_bootstrap(broker), "linger.ms", "20",
+                               "max.block.ms", "50", NULL);
+    kp_record r = record_of("t", "v"), bad = record_of("no topic", "v");
+    kp_record unknown = record_of("t", "v");
+    kp_report report;
+    kp_future f;
+    kp_producer *p;
+    kp_cq *q;
+
+    kp_config_on_log(c, KP_LOG_DEBUG, spoil_errno, NULL);
+    p = start_producer(c);
+    ASSERT_OK(kp_cq_create(&q, &error));
+    learn_topic(p, "t");
+    KEEPS_ERRNO(kp_send(p, &r, &f));
+    KEEPS_ERRNO(kp_future_wait(&f, 0, &report));
+    KEEPS_ERRNO(kp_future_wait(&f, 1, &report)); /* not yet: linger */
+    KEEPS_ERRNO(kp_future_wait(&f, SOON_MS, &report));
+    KEEPS_ERRNO(kp_future_release(&f, 1));
+    KEEPS_ERRNO(kp_send(p, &bad, NULL));
+    unknown.flags = KP_HAS_PARTITION;
+    unknown.partition = 7;
+    KEEPS_ERRNO(kp_send(p, &unknown, NULL));
+    r.queue = q;
+    KEEPS_ERRNO(kp_cq_fd(q));
+    KEEPS_ERRNO(kp_send(p, &r, NULL));
+    KEEPS_ERRNO(kp_flush(p, SOON_MS, NULL));
+    KEEPS_ERRNO(kp_cq_poll(q, &report, 1, SOON_MS));
+    KEEPS_ERRNO(kp_cq_poll(q, &report, 1, 1));
+    KEEPS_ERRNO(kp_cq_wakeup(q));
+    KEEPS_ERRNO(kp_cq_poll(q, &report, 1, 0));
+    KEEPS_ERRNO(kp_status(p, "t", &error));
+    KEEPS_ERRNO(kp_partitions_for(p, "t", 0, NULL, NULL, NULL));
+    KEEPS_ERRNO(kp_metrics(p, see_metric, NULL));
+    KEEPS_ERRNO(kp_close(p, KP_FOREVER, NULL));
+    kp_cq_destroy(q);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 static Suite *public_misuse_suite(void)
 {
     Suite *s = suite_create("public misuse");
@@ -81,6 +218,12 @@ static Suite *public_misuse_suite(void)
 
     tcase_add_checked_fixture(t, setup, teardown_broker);
     tcase_add_loop_test(t, no_size_is_read_by_that_cannot_be, 0, WILD);
+    tcase_add_test(t, an_empty_log_line_is_shown);
+    suite_add_tcase(s, t);
+    t = tcase_create("threads");
+    tcase_add_checked_fixture(t, setup, teardown_broker);
+    tcase_add_test(t, a_log_function_that_waits_is_told_so);
+    tcase_add_test(t, errno_is_left_alone);
     suite_add_tcase(s, t);
     return s;
 }
