@@ -319,8 +319,8 @@ KP_API void kp_cq_destroy(kp_cq *queue);
  * it. */
 KP_API int kp_cq_fd(const kp_cq *queue);
 /* Take up to `max` reports; returns how many: 0 at the timeout, for a wake-up,
- * for what a KP_NOWAIT send waits for, and for a wrong argument.  One thread at
- * a time.  From a callback it does not wait. */
+ * for what a KP_NOWAIT send waits for, for a wrong argument, and at once while
+ * another thread polls: one at a time.  From a callback it does not wait. */
 KP_API size_t kp_cq_poll(kp_cq *queue, kp_report *reports, size_t max,
                          int64_t timeout_ms);
 KP_API void kp_cq_wakeup(kp_cq *queue); /* let one kp_cq_poll return */

@@ -73,19 +73,14 @@ int kp_cq_fd(const kp_cq *queue)
     return cq->wakeup.read_fd;
 }
 
-size_t kp_cq_poll(kp_cq *queue, kp_report *reports, size_t max,
-                  int64_t timeout_ms)
+static size_t poll_until(kp_cq *queue, kp_report *reports, size_t max,
+                         int64_t timeout_ms)
 {
     struct ticket ticket;
     int64_t deadline_ns;
     bool again, late = false;
     size_t n;
 
-    if (queue == NULL || (reports == NULL && max > 0) ||
-        timeout_ms < KP_FOREVER || is_inherited(queue))
-        return 0;
-    if (kp__in_callback())
-        timeout_ms = 0;
     kp__cq_begin_poll(queue);
     if (timeout_ms == 0)
         return kp__cq_try(queue, reports, max, 0, &again, &ticket);
@@ -99,6 +94,24 @@ size_t kp_cq_poll(kp_cq *queue, kp_report *reports, size_t max,
         late = !kp__ticket_wait(&ticket);
     }
     (void)atomic_fetch_sub(&queue->sleepers, 1);
+    return n;
+}
+
+size_t kp_cq_poll(kp_cq *queue, kp_report *reports, size_t max,
+                  int64_t timeout_ms)
+{
+    size_t n;
+
+    if (queue == NULL || (reports == NULL && max > 0) ||
+        timeout_ms < KP_FOREVER || is_inherited(queue))
+        return 0;
+    /* acquire: what the poller before did comes first.  A second one at the
+     * same time is a mistake, which must not cost a report. */
+    if (atomic_exchange_explicit(&queue->polled, 1, memory_order_acquire) != 0)
+        return 0;
+    n = poll_until(queue, reports, max, kp__in_callback() ? 0 : timeout_ms);
+    /* release: pairs with the next poller's exchange */
+    atomic_store_explicit(&queue->polled, 0, memory_order_release);
     return n;
 }
 

@@ -34,6 +34,7 @@ struct kp_cq {
     /* atomic */
     _Atomic uint32_t word;     /* raised by every post, wake-up and signal */
     _Atomic uint32_t sleepers; /* on the word */
+    _Atomic uint32_t polled;   /* by a thread, now */
     _Atomic uint32_t fd_used;  /* kp_cq_fd was called: the fd has to be kept true */
     _Atomic uint32_t refs;
 };

@@ -147,6 +147,76 @@ START_TEST(a_log_function_that_waits_is_told_so)
 }
 END_TEST
 
+/* -- several threads that poll one queue -- */
+
+static void *poll_for_ever(void *queue)
+{
+    kp_report report;
+
+    (void)kp_cq_poll(queue, &report, 1, KP_FOREVER);
+    return NULL;
+}
+
+/* Nobody else gets a wait out of a queue that is polled, and nothing of it is
+ * taken from the one who does. */
+START_TEST(a_second_poller_gets_nothing)
+{
+    kp_cq *q;
+    pthread_t first;
+    kp_report report;
+    int64_t began;
+
+    ASSERT_OK(kp_cq_create(&q, &error));
+    ck_assert_int_eq(pthread_create(&first, NULL, poll_for_ever, q), 0);
+    pause_ms(50); /* if it is late, it is the second, and is told so */
+    began = now_ms();
+    kp_cq_wakeup(q);
+    (void)kp_cq_poll(q, &report, 1, 100);
+    ck_assert_int_lt(now_ms() - began, 5000);
+    kp_cq_wakeup(q);
+    (void)pthread_join(first, NULL);
+    kp_cq_destroy(q);
+}
+END_TEST
+
+#define POLLERS 4
+#define POLLED 20000
+
+static _Atomic int polled;
+
+static void *poll_all(void *queue)
+{
+    kp_report reports[16];
+
+    while (atomic_load(&polled) < POLLED)
+        atomic_fetch_add(&polled, (int)kp_cq_poll(queue, reports, 16, 1));
+    return NULL;
+}
+
+START_TEST(many_pollers_lose_no_report)
+{
+    kp_producer *p = MAKE_PRODUCER("batch.size", "200", NULL);
+    kp_record r = record_of("t", "v");
+    pthread_t threads[POLLERS];
+    kp_cq *q;
+
+    atomic_store(&polled, 0);
+    ASSERT_OK(kp_cq_create(&q, &error));
+    r.queue = q;
+    for (int i = 0; i < POLLERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, poll_all, q), 0);
+    for (int i = 0; i < POLLED; i++)
+        ASSERT_OK(kp_send(p, &r, NULL));
+    for (int i = 0; i < POLLERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    ASSERT_OK(kp_close(p, KP_FOREVER, &error));
+    ck_assert_int_eq(atomic_load(&polled), POLLED);
+    ck_assert_uint_eq(kp_cq_poll(q, &(kp_report){0}, 1, 0), 0);
+    kp_cq_destroy(q);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 /* -- errno -- */
 
 #define KEEPS_ERRNO(call) \
@@ -223,6 +293,8 @@ static Suite *public_misuse_suite(void)
     t = tcase_create("threads");
     tcase_add_checked_fixture(t, setup, teardown_broker);
     tcase_add_test(t, a_log_function_that_waits_is_told_so);
+    tcase_add_test(t, a_second_poller_gets_nothing);
+    tcase_add_test(t, many_pollers_lose_no_report);
     tcase_add_test(t, errno_is_left_alone);
     suite_add_tcase(s, t);
     return s;
