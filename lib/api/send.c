@@ -15,6 +15,7 @@
 #include "lib/api/producer.h"
 #include "lib/api/refusal.h"
 #include "lib/base/thread.h"
+#include "lib/shared/cq.h"
 
 /* A call that waits for less than this is not held up by the backlog. */
 #define BRAKE_FROM_NS KP_NS_PER_SEC
@@ -208,6 +209,9 @@ KP_INLINE kp_err begin(struct send *s, struct kp_producer *p,
         if (err != KP_OK)
             return err;
     }
+    if (KP_UNLIKELY(r->queue != NULL &&
+                    r->queue->fork_generation != p->fork_generation))
+        return KP_EFORK;
     s->p = p;
     s->record = r;
     s->want_future = want_future;

@@ -501,14 +501,16 @@ START_TEST(a_child_of_fork_is_told_so_by_every_call)
 END_TEST
 
 #ifndef __SANITIZE_THREAD__ /* it cannot follow new threads into a child */
-/* In the child: a producer of its own works. */
-static int own_producer(void)
+/* In the child: a producer of its own works, and takes no queue of the
+ * parent's, whose lock may be held for ever. */
+static int own_producer(kp_cq *inherited)
 {
     kp_config *c;
     kp_producer *p;
-    kp_record r = record_of("t", "child");
+    kp_record r = record_of("t", "child"), wrong = r;
     kp_future f;
 
+    wrong.queue = inherited;
     if (kp_config_create(&c) != KP_OK ||
         kp_config_set(c, "bootstrap.servers", kp_broker_bootstrap(broker),
                       NULL) != KP_OK ||
@@ -517,6 +519,9 @@ static int own_producer(void)
     if (kp_send(p, &r, &f) != KP_OK ||
         kp_future_wait(&f, SOON_MS, NULL) != KP_OK)
         return 2;
+    if (kp_send(p, &wrong, &f) != KP_EFORK ||
+        kp_future_wait(&f, 0, NULL) != KP_EFORK)
+        return 4;
     if (kp_close(p, KP_FOREVER, NULL) != KP_OK ||
         kp_producer_destroy(p) != KP_OK)
         return 3;
@@ -533,7 +538,7 @@ START_TEST(a_child_may_make_its_own)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         (void)alarm(30);
-        _exit(own_producer());
+        _exit(own_producer(f.q));
     }
     ck_assert_int_eq(wait_for_child(child), 0);
     kp_future_release(&f.pending, 1);
