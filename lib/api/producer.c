@@ -117,8 +117,13 @@ static kp_err make_parts(struct kp_producer *p, kp_error *error)
                                     s->client_id, kp__now_ns(&p->clock));
     p->topics = kp__topics_create(&p->accumulator);
     atomic_store(&p->spare_close, kp__op_create(OP_CLOSE, NULL, 0));
-    if (p->log == NULL || p->pool == NULL || p->metrics == NULL ||
-        p->topics == NULL || atomic_load(&p->spare_close) == NULL)
+    if (p->metrics == NULL)
+        return kp__error_set(error, KP_ENOMEM, KP_OK,
+                             "no memory for metrics with "
+                             "metrics.num.samples=%d: ask for fewer",
+                             (int)s->metrics_samples);
+    if (p->log == NULL || p->pool == NULL || p->topics == NULL ||
+        atomic_load(&p->spare_close) == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
                              "no memory for a producer with buffer.memory=%zu",
                              s->buffer_memory);

@@ -83,6 +83,41 @@ START_TEST(an_empty_log_line_is_shown)
 }
 END_TEST
 
+/* -- timeouts at both ends -- */
+
+START_TEST(timeouts_at_both_ends)
+{
+    kp_producer *p = MAKE_PRODUCER(NULL);
+    kp_record r = record_of("t", "v");
+    kp_report report;
+    kp_future f;
+    kp_cq *q;
+
+    ASSERT_OK(kp_cq_create(&q, &error));
+    ASSERT_OK(kp_partitions_for(p, "t", INT64_MAX, NULL, NULL, NULL));
+    ASSERT_ERR(kp_partitions_for(p, "t", INT64_MIN, NULL, NULL, NULL),
+               KP_EINVAL);
+    ASSERT_OK(kp_send(p, &r, &f));
+    ASSERT_OK(kp_future_wait(&f, INT64_MAX, &report));
+    ASSERT_OK(kp_future_wait_all(&f, 1, INT64_MAX));
+    ASSERT_ERR(kp_future_wait(&f, INT64_MIN, &report), KP_EINVAL);
+    ASSERT_ERR(kp_future_wait_all(&f, 1, INT64_MIN), KP_EINVAL);
+    kp_future_release(&f, 1);
+    r.max_wait_ms = UINT32_MAX;
+    r.queue = q;
+    ASSERT_OK(kp_send(p, &r, NULL));
+    ck_assert_uint_eq(kp_cq_poll(q, &report, 1, INT64_MIN), 0);
+    ck_assert_uint_eq(kp_cq_poll(q, &report, 1, INT64_MAX), 1);
+    ASSERT_ERR(kp_flush(p, INT64_MIN, &error), KP_EINVAL);
+    ASSERT_OK(kp_flush(p, INT64_MAX, &error));
+    ASSERT_ERR(kp_close(p, INT64_MIN, &error), KP_EINVAL);
+    ASSERT_OK(kp_close(p, INT64_MAX, &error));
+    ASSERT_OK(kp_close(p, INT64_MAX, &error));
+    ASSERT_OK(kp_producer_destroy(p));
+    kp_cq_destroy(q);
+}
+END_TEST
+
 /* -- a log function that calls us, though it must not -- */
 
 static struct caller {
@@ -281,6 +316,108 @@ START_TEST(errno_is_left_alone)
 }
 END_TEST
 
+/* -- settings at both ends -- */
+
+struct end {
+    char name[64];
+    int64_t value;
+};
+
+static struct end ends[256];
+static int end_count;
+
+/* The range of a number stands in the text of its refusal. */
+static void note_ends(void *arg, const kp_property *property)
+{
+    kp_error e = {0};
+    const char *from;
+    long long low, high;
+
+    if (kp_config_set(arg, property->name, "x", &e) == KP_OK ||
+        (from = strstr(e.text, " from ")) == NULL ||
+        sscanf(from, " from %lld to %lld", &low, &high) != 2)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct end *at = &ends[end_count++];
+
+        ck_assert_int_le(end_count, 256);
+        (void)snprintf(at->name, sizeof(at->name), "%s", property->name);
+        at->value = i == 0 ? low : high;
+    }
+}
+
+static void find_ends(void)
+{
+    kp_config *c;
+
+    end_count = 0;
+    ASSERT_OK(kp_config_create(&c));
+    kp_config_properties(NULL, note_ends, c);
+    kp_config_destroy(c);
+    ck_assert_int_ge(end_count, 40);
+}
+
+/* What a send may say then; anything else is a surprise. */
+static bool is_expected(kp_err err)
+{
+    return err == KP_OK || err == KP_EMETADATA || err == KP_EBUFFER ||
+           err == KP_ETOOBIG;
+}
+
+static void use(const struct end *at, kp_producer *p)
+{
+    kp_record r = record_of("t", "v");
+    kp_future f[5];
+    int64_t began = now_ms();
+    size_t taken = 0;
+
+    (void)kp_partitions_for(p, "t", 2000, NULL, NULL, NULL);
+    r.max_wait_ms = 500;
+    for (int i = 0; i < 5; i++) {
+        kp_err err = kp_send(p, &r, &f[i]);
+
+        ck_assert_msg(is_expected(err), "%s=%lld: %s", at->name,
+                      (long long)at->value, kp_err_name(err));
+        taken += err == KP_OK ? 1 : 0;
+    }
+    (void)kp_close(p, 500, NULL);
+    /* each that was taken has its report by now */
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(kp_future_wait(&f[i], 0, NULL) != KP_PENDING,
+                      "%s=%lld: no report", at->name, (long long)at->value);
+    kp_future_release(f, 5);
+    ASSERT_OK(kp_producer_destroy(p));
+    ck_assert_msg(now_ms() - began < 15000, "%s=%lld: took %lld ms, %zu taken",
+                  at->name, (long long)at->value,
+                  (long long)(now_ms() - began), taken);
+}
+
+/* Every number at the least and at the most that is allowed: the producer works,
+ * or is refused with the name of the culprit. */
+START_TEST(settings_at_both_ends)
+{
+    find_ends();
+    for (int i = 0; i < end_count; i++) {
+        kp_config *c = make_config(kp_broker_bootstrap(broker), NULL);
+        kp_producer *p = NULL;
+        char value[32];
+        kp_err err;
+
+        (void)snprintf(value, sizeof(value), "%lld", (long long)ends[i].value);
+        memset(&error, 0, sizeof(error));
+        err = kp_config_set(c, ends[i].name, value, &error);
+        if (err == KP_OK)
+            err = kp_producer_create(&p, c, &error);
+        kp_config_destroy(c);
+        if (err == KP_OK)
+            use(&ends[i], p);
+        else
+            ck_assert_msg(strstr(error.text, ends[i].name) != NULL,
+                          "%s=%s: %s", ends[i].name, value, error.text);
+    }
+}
+END_TEST
+
 static Suite *public_misuse_suite(void)
 {
     Suite *s = suite_create("public misuse");
@@ -289,6 +426,7 @@ static Suite *public_misuse_suite(void)
     tcase_add_checked_fixture(t, setup, teardown_broker);
     tcase_add_loop_test(t, no_size_is_read_by_that_cannot_be, 0, WILD);
     tcase_add_test(t, an_empty_log_line_is_shown);
+    tcase_add_test(t, timeouts_at_both_ends);
     suite_add_tcase(s, t);
     t = tcase_create("threads");
     tcase_add_checked_fixture(t, setup, teardown_broker);
@@ -296,6 +434,11 @@ static Suite *public_misuse_suite(void)
     tcase_add_test(t, a_second_poller_gets_nothing);
     tcase_add_test(t, many_pollers_lose_no_report);
     tcase_add_test(t, errno_is_left_alone);
+    suite_add_tcase(s, t);
+    t = tcase_create("settings");
+    tcase_add_checked_fixture(t, setup, teardown_broker);
+    tcase_add_test(t, settings_at_both_ends);
+    tcase_set_timeout(t, 300);
     suite_add_tcase(s, t);
     return s;
 }
