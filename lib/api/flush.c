@@ -49,6 +49,12 @@ static bool claim(struct flush *f)
     if (!a->compresses || !has_time(f))
         return false;
     f->compressor = kp__compressors_take(a->compressors);
+    if (f->compressor == NULL) {
+        f->awaits = true;
+        kp__claims_await(&a->claims, &f->waiter);
+        /* One may have been given back before we stood in the line. */
+        f->compressor = kp__compressors_take(a->compressors);
+    }
     if (f->compressor == NULL)
         return false;
     if (kp__claims_take(&a->claims, &f->claimed))
@@ -81,6 +87,8 @@ kp_err kp__flush_begin(struct flush *f, struct kp_producer *p,
     if (op == NULL)
         return KP_ENOMEM;
     *f = (struct flush){.p = p, .op = op, .deadline_ns = deadline_ns};
+    kp__node_init(&f->waiter.link);
+    f->waiter.op = op;
     kp__producer_post_op(p, op);
     return KP_PENDING;
 }
@@ -102,6 +110,8 @@ kp_err kp__flush_try(struct flush *f)
 void kp__flush_end(struct flush *f)
 {
     KP_CHECK(f->claimed == NULL);
+    if (f->awaits)
+        kp__claims_leave(&f->p->accumulator.claims, &f->waiter);
     kp__op_unref(f->op);
     f->op = NULL;
 }

@@ -20,6 +20,8 @@ struct flush {
     struct compressor *compressor; /* for it */
     int64_t longest_ns;    /* that one batch has taken */
     uint32_t compressed;   /* batches */
+    struct claim_waiter waiter; /* in line for a compressor */
+    bool awaits;           /* it was, once */
 };
 
 /* Ask for it.  KP_PENDING, or KP_ENOMEM: there is nothing to end. */

@@ -11,6 +11,8 @@ void kp__claims_init(struct claims *c)
 {
     kp__mutex_init(&c->lock);
     kp__list_init(&c->offered);
+    kp__list_init(&c->waiting);
+    atomic_init(&c->waiting_count, 0);
 }
 
 void kp__claims_fini(struct claims *c)
@@ -63,4 +65,59 @@ bool kp__claims_take(struct claims *c, struct batch **out)
         drop(c, q, offers);
     }
     return false;
+}
+
+/* -- Waiting for a compressor -- */
+
+/* Under the lock.  relaxed: see kp__claims_chance */
+static void count_waiting(struct claims *c, uint32_t change)
+{
+    (void)atomic_fetch_add_explicit(&c->waiting_count, change,
+                                    memory_order_relaxed);
+}
+
+void kp__claims_await(struct claims *c, struct claim_waiter *w)
+{
+    kp__mutex_lock(&c->lock);
+    if (!kp__node_linked(&w->link)) {
+        kp__list_push_back(&c->waiting, &w->link);
+        count_waiting(c, 1);
+    }
+    kp__mutex_unlock(&c->lock);
+}
+
+void kp__claims_leave(struct claims *c, struct claim_waiter *w)
+{
+    kp__mutex_lock(&c->lock);
+    if (kp__node_linked(&w->link)) {
+        kp__list_remove(&w->link);
+        count_waiting(c, UINT32_MAX);
+    }
+    kp__mutex_unlock(&c->lock);
+}
+
+void kp__claims_chance(struct claims *c)
+{
+    struct list_node *n = NULL;
+    struct op *op = NULL;
+
+    /* relaxed: who waits looks for a compressor once more after it is counted,
+     * under the lock under which ours was given back just now: it found that
+     * one, or we see it here */
+    if (atomic_load_explicit(&c->waiting_count, memory_order_relaxed) == 0)
+        return;
+    kp__mutex_lock(&c->lock);
+    if (!kp__list_empty(&c->offered))
+        n = kp__list_pop_front(&c->waiting);
+    if (n != NULL) {
+        count_waiting(c, UINT32_MAX);
+        /* The waiter may go as soon as it is on no list. */
+        op = KP_CONTAINER(n, struct claim_waiter, link)->op;
+        kp__op_ref(op);
+    }
+    kp__mutex_unlock(&c->lock);
+    if (op == NULL)
+        return;
+    kp__op_offer(op);
+    kp__op_unref(op);
 }

@@ -35,6 +35,12 @@ struct op *kp__op_create(enum op_kind kind, const char *topic,
     return op;
 }
 
+void kp__op_ref(struct op *op)
+{
+    /* relaxed: whoever takes a reference has one, or keeps who has it */
+    (void)atomic_fetch_add_explicit(&op->refs, 1, memory_order_relaxed);
+}
+
 void kp__op_unref(struct op *op)
 {
     /* acq_rel: what the other holder did comes before the end */

@@ -45,6 +45,7 @@ void kp__ops_init(struct ops *o);
 /* One reference for the caller and one for the I/O thread.  NULL: no memory. */
 struct op *kp__op_create(enum op_kind kind, const char *topic,
                          size_t topic_size);
+void kp__op_ref(struct op *op);
 void kp__op_unref(struct op *op);
 /* Push; the caller then wakes the I/O thread (kp__io_wake with 0). */
 void kp__op_post(struct ops *o, struct op *op);
@@ -56,8 +57,8 @@ bool kp__ops_empty(const struct ops *o);
 void kp__op_done(struct op *op);
 /* The I/O thread has ended: answer whatever is posted. Any thread. */
 void kp__ops_finish(struct ops *o);
-/* I/O thread: wake who waits for the op, which is not done, because there is
- * something that it can do meanwhile. */
+/* Wake who waits for the op, because there is something that it can do
+ * meanwhile. */
 void kp__op_offer(struct op *op);
 bool kp__op_is_done(const struct op *op);
 /* What to sleep on until the op is done or something more is offered.  What is

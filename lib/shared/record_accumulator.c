@@ -102,6 +102,8 @@ void kp__compress_and_finish(struct record_accumulator *a, struct batch *b,
     bool own = k == kp__compressors_own(a->compressors);
 
     kp__compressors_give(a->compressors, k);
+    if (!own)
+        kp__claims_chance(&a->claims);
     kp__pool_give(a->pool, q, surplus);
     /* The I/O thread looks again by itself. */
     (void)kp__queue_finish(q, b, !own);

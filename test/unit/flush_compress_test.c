@@ -317,6 +317,73 @@ START_TEST(close_while_compressing)
 }
 END_TEST
 
+/* All compressors are in use when the flush begins, by senders or by other
+ * flushes: the first that is given back is its. */
+START_TEST(a_compressor_that_is_given_back_is_used)
+{
+    struct world *w = begin("zstd", 1);
+    struct record_accumulator *a = &w->p->accumulator;
+    struct compressor *taken[16];
+    struct world_call *c, *other;
+    struct batch *b;
+    int n = 0;
+
+    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
+        ck_assert_int_lt(++n, 16);
+    ck_assert_int_gt(n, 0);
+    (void)backlog(w, 0, 40);
+    c = world_flush(w, KP_FOREVER);
+    other = world_flush(w, KP_FOREVER);
+    world_run_ms(w, 0);
+    ck_assert_uint_eq(c->compressed + other->compressed, 0);
+    ck_assert(!c->done);
+    /* somebody is done with a batch, and does no more */
+    ck_assert(kp__claims_take(&a->claims, &b));
+    kp__compress_and_finish(a, b, taken[--n]);
+    kp__io_wake(&w->p->bell, 0);
+    world_run_ms(w, 0);
+    ck_assert_uint_ge(c->compressed + other->compressed, 15);
+    world_settle(w);
+    ck_assert_int_eq(c->err, KP_OK);
+    ck_assert_int_eq(other->err, KP_OK);
+    ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 0);
+    while (n > 0)
+        kp__compressors_give(a->compressors, taken[--n]);
+    all_stored(w);
+    world_end(w);
+}
+END_TEST
+
+/* It waits in that line no longer than it waits at all. */
+START_TEST(a_flush_that_gives_up_leaves_the_line)
+{
+    struct world *w = begin("zstd", 1);
+    struct record_accumulator *a = &w->p->accumulator;
+    struct compressor *taken[16];
+    struct world_call *c;
+    int n = 0;
+
+    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
+        ck_assert_int_lt(++n, 16);
+    kb_node_stop(world_cluster(w), 1, false, world_now_ns(w));
+    (void)backlog(w, 0, 20);
+    c = world_flush(w, 100);
+    world_run_ms(w, 50);
+    ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 1);
+    world_run_ms(w, 100);
+    ck_assert(c->done);
+    ck_assert_int_eq(c->err, KP_PENDING);
+    ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 0);
+    kp__claims_chance(&a->claims); /* nobody is there */
+    while (n > 0)
+        kp__compressors_give(a->compressors, taken[--n]);
+    kb_node_start(world_cluster(w), 1, KB_KEEP_STATE, world_now_ns(w));
+    world_settle(w);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Several at once: each batch is done once, whoever does it. */
 START_TEST(several_flushes)
 {
@@ -361,6 +428,8 @@ static Suite *flush_compress_suite(void)
     tcase_add_test(t, turns_between_claim_and_finish);
     tcase_add_test(t, deadline_while_compressing);
     tcase_add_test(t, close_while_compressing);
+    tcase_add_test(t, a_compressor_that_is_given_back_is_used);
+    tcase_add_test(t, a_flush_that_gives_up_leaves_the_line);
     tcase_add_loop_test(t, several_flushes, 0, 6);
     suite_add_tcase(s, t);
     return s;
