@@ -40,6 +40,33 @@ static bool has_time(const struct flush *f)
            kp__ns_add(kp__now_ns(&f->p->clock), takes_ns) < f->deadline_ns;
 }
 
+static void leave_the_line(struct flush *f)
+{
+    struct claims *c = &f->p->accumulator.claims;
+
+    /* Whose turn it was is not ours to know: the next one's, then. */
+    if (f->awaits && !kp__claims_leave(c, &f->waiter))
+        kp__claims_chance(c);
+    f->awaits = false;
+}
+
+/* NULL: none is free, and we are woken when one is. */
+static struct compressor *take_compressor(struct flush *f)
+{
+    struct record_accumulator *a = &f->p->accumulator;
+    struct compressor *k = kp__compressors_take(a->compressors);
+
+    if (k == NULL) {
+        f->awaits = true;
+        kp__claims_await(&a->claims, &f->waiter);
+        /* One may have been given back before we stood in the line. */
+        k = kp__compressors_take(a->compressors);
+    }
+    if (k != NULL)
+        leave_the_line(f);
+    return k;
+}
+
 /* The compressor first: a batch that is claimed for nothing is kept from those
  * who could do it. */
 static bool claim(struct flush *f)
@@ -48,13 +75,7 @@ static bool claim(struct flush *f)
 
     if (!a->compresses || !has_time(f))
         return false;
-    f->compressor = kp__compressors_take(a->compressors);
-    if (f->compressor == NULL) {
-        f->awaits = true;
-        kp__claims_await(&a->claims, &f->waiter);
-        /* One may have been given back before we stood in the line. */
-        f->compressor = kp__compressors_take(a->compressors);
-    }
+    f->compressor = take_compressor(f);
     if (f->compressor == NULL)
         return false;
     if (kp__claims_take(&a->claims, &f->claimed))
@@ -110,8 +131,7 @@ kp_err kp__flush_try(struct flush *f)
 void kp__flush_end(struct flush *f)
 {
     KP_CHECK(f->claimed == NULL);
-    if (f->awaits)
-        kp__claims_leave(&f->p->accumulator.claims, &f->waiter);
+    leave_the_line(f);
     kp__op_unref(f->op);
     f->op = NULL;
 }

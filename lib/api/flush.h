@@ -21,7 +21,7 @@ struct flush {
     int64_t longest_ns;    /* that one batch has taken */
     uint32_t compressed;   /* batches */
     struct claim_waiter waiter; /* in line for a compressor */
-    bool awaits;           /* it was, once */
+    bool awaits;           /* it stands there, or had its turn */
 };
 
 /* Ask for it.  KP_PENDING, or KP_ENOMEM: there is nothing to end. */

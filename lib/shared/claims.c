@@ -86,14 +86,18 @@ void kp__claims_await(struct claims *c, struct claim_waiter *w)
     kp__mutex_unlock(&c->lock);
 }
 
-void kp__claims_leave(struct claims *c, struct claim_waiter *w)
+bool kp__claims_leave(struct claims *c, struct claim_waiter *w)
 {
+    bool waits;
+
     kp__mutex_lock(&c->lock);
-    if (kp__node_linked(&w->link)) {
+    waits = kp__node_linked(&w->link);
+    if (waits) {
         kp__list_remove(&w->link);
         count_waiting(c, UINT32_MAX);
     }
     kp__mutex_unlock(&c->lock);
+    return waits;
 }
 
 void kp__claims_chance(struct claims *c)

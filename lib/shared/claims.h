@@ -38,8 +38,8 @@ bool kp__claims_take(struct claims *c, struct batch **out);
 /* No compressor was free: wake w's op with an offer when one is.  The caller
  * looks for one again after it.  May be called again. */
 void kp__claims_await(struct claims *c, struct claim_waiter *w);
-/* w waits no more, if it did.  It may be freed then. */
-void kp__claims_leave(struct claims *c, struct claim_waiter *w);
+/* w waits no more, and may be freed.  False: it was its turn already. */
+bool kp__claims_leave(struct claims *c, struct claim_waiter *w);
 /* A compressor was given back: whose turn is it? */
 void kp__claims_chance(struct claims *c);
 

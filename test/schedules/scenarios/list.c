@@ -11,6 +11,7 @@
     X(cq_fd) \
     X(cq_destroy) \
     X(ops_answer) \
+    X(compressor_turn) \
     X(topics) \
     X(queue) \
     X(queue_expire) \
