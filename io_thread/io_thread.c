@@ -189,10 +189,12 @@ static void *io_main(void *arg)
     struct io_thread *io = arg;
 
     kp__io_thread_become(io->p);
-    while (!io->finished) {
+    while (!io->finished && !io->forked) {
         kp__io_thread_wait(io);
         kp__io_thread_run_once(io, kp__now_ns(&io->env.clock));
     }
+    if (io->forked)
+        return NULL; /* the connections are the parent's, and nobody else here */
     /* seq_cst: an op posted after this is seen to by who posted it, one posted
      * before by us. */
     atomic_store(&io->p->ended, 1);
@@ -293,6 +295,8 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
     if (kp__client_write(io->client, io->now_ns))
         io->progressed = true;
     kp__report_all(io);
+    if (io->forked)
+        return;
     kp__serve_pending(io);
     kp__weights_update(io);
     if (kp__nothing_left(io))

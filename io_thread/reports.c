@@ -26,7 +26,8 @@ static void next_report(const struct batch_result *r, uint32_t index,
         report->offset = r->outcome.base_offset + index;
 }
 
-static void run_callbacks(const struct batch *b)
+/* False: one of them forked, and this is the child. */
+static bool run_callbacks(const struct batch *b)
 {
     uint32_t index = b->reports.slots_from;
     kp_report report;
@@ -45,8 +46,12 @@ static void run_callbacks(const struct batch *b)
             fn = (kp_delivery_fn)slot[i].target;
             next_report(b->result, index, slot[i].tag, &report);
             fn(&report);
+            /* Only a fork changes that. */
+            if (KP_UNLIKELY(!kp__in_callback()))
+                return false;
         }
     }
+    return true;
 }
 
 static void post_to_queues(struct batch *b)
@@ -96,8 +101,11 @@ static void report_batch(struct io_thread *io, struct sender_partition *sp,
     note_unwatched(io, b);
     if (b->reports.slots != NULL) {
         kp__set_in_callback(true);
-        run_callbacks(b);
+        io->forked = !run_callbacks(b);
         kp__set_in_callback(false);
+        /* Locks may be held by threads that are not here. */
+        if (io->forked)
+            return;
     }
     if (b->reports.future_and_callback)
         kp__result_wake(b->result);
@@ -118,6 +126,8 @@ static void report_partition(struct io_thread *io, struct sender_partition *sp)
         if (b->fate != FATE_COMPLETED || kp__node_linked(&b->link))
             break; /* undecided, or decided by a callback just now */
         report_batch(io, sp, b);
+        if (io->forked)
+            return;
     }
     if (sp->unreported == 0 && sp->standing == STANDS_IDLE &&
         kp__node_linked(&sp->active_link))
@@ -149,7 +159,7 @@ void kp__report_all(struct io_thread *io)
     /* What a callback brings about is reported in the next turn, not nested. */
     kp__list_init(&todo);
     kp__list_splice_back(&todo, &io->to_report);
-    while ((n = kp__list_pop_front(&todo)) != NULL)
+    while (!io->forked && (n = kp__list_pop_front(&todo)) != NULL)
         report_partition(io,
                          KP_CONTAINER(n, struct sender_partition,
                                       report_link));

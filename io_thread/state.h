@@ -100,6 +100,7 @@ struct io_thread {
     struct rng rng;
     pthread_t thread;
     bool threaded;
+    bool forked; /* in a callback, and this is the child: with it the child ends */
     int64_t now_ns; /* of this turn */
 
     struct network_client *client;

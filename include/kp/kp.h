@@ -19,6 +19,7 @@
  *           none.  No call is a cancellation point.  In a child of fork(2) every
  *           call on what it inherited says KP_EFORK; *_destroy works, and
  *           touches no socket.  dlclose(3) leaves the library mapped.
+ *           A child forked in a delivery callback ends if that returns.
  */
 #ifndef KP_KP_H
 #define KP_KP_H

@@ -80,7 +80,8 @@ static void show(const struct logger *l, const struct line *line)
     cancel_state = kp__cancel_off();
     kp__set_in_callback(true);
     l->fn(l->arg, &shown);
-    kp__set_in_callback(in_callback);
+    if (kp__in_callback()) /* else it forked, and this is the child */
+        kp__set_in_callback(in_callback);
     kp__cancel_on(cancel_state);
     errno = saved;
 }

@@ -92,6 +92,8 @@ int kp__thread_start_detached(const char *name, void *(*fn)(void *), void *arg)
     return err;
 }
 
+_Thread_local KP_TLS_FAST bool kp__thread_in_callback;
+
 /* -- Fork -- */
 
 /* Relaxed throughout: written only in a child that has no other thread yet. */
@@ -100,6 +102,8 @@ static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 
 static void in_child(void)
 {
+    /* Nothing of ours stands below this thread any more: it may wait. */
+    kp__thread_in_callback = false;
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
@@ -119,8 +123,6 @@ uint32_t kp__fork_generation(void)
 }
 
 /* -- Callbacks -- */
-
-_Thread_local KP_TLS_FAST bool kp__thread_in_callback;
 
 void kp__set_in_callback(bool on)
 {

@@ -44,7 +44,8 @@ static inline void kp__cancel_on(int state)
 void kp__fork_watch(void);
 uint32_t kp__fork_generation(void);
 
-/* True while this thread runs user code for us (callbacks of any producer). */
+/* True while this thread runs user code for us (callbacks of any producer); not
+ * in a child that was forked in it. */
 extern _Thread_local KP_TLS_FAST bool kp__thread_in_callback;
 static inline bool kp__in_callback(void)
 {

@@ -510,7 +510,7 @@ static int own_producer(kp_cq *inherited)
     kp_record r = record_of("t", "child"), wrong = r;
     kp_future f;
 
-    wrong.queue = inherited;
+    wrong.queue = inherited; /* or NULL: there is none */
     if (kp_config_create(&c) != KP_OK ||
         kp_config_set(c, "bootstrap.servers", kp_broker_bootstrap(broker),
                       NULL) != KP_OK ||
@@ -519,14 +519,68 @@ static int own_producer(kp_cq *inherited)
     if (kp_send(p, &r, &f) != KP_OK ||
         kp_future_wait(&f, SOON_MS, NULL) != KP_OK)
         return 2;
-    if (kp_send(p, &wrong, &f) != KP_EFORK ||
-        kp_future_wait(&f, 0, NULL) != KP_EFORK)
+    if (inherited != NULL && (kp_send(p, &wrong, &f) != KP_EFORK ||
+                              kp_future_wait(&f, 0, NULL) != KP_EFORK))
         return 4;
     if (kp_close(p, KP_FOREVER, NULL) != KP_OK ||
         kp_producer_destroy(p) != KP_OK)
         return 3;
     return 0;
 }
+
+/* -- forked in a callback -- */
+
+struct nest {
+    _Atomic int callbacks;
+    _Atomic pid_t child;
+    bool returns; /* in the child; else it uses a producer of its own */
+};
+
+static void fork_once(const kp_report *report)
+{
+    struct nest *n = report->tag;
+    pid_t child;
+
+    if (atomic_fetch_add(&n->callbacks, 1) != 3)
+        return;
+    child = fork();
+    if (child != 0) {
+        atomic_store(&n->child, child);
+        return;
+    }
+    (void)alarm(30);
+    if (!n->returns)
+        _exit(own_producer(NULL));
+}
+
+/* A child that was forked in a callback may do what any other may; and if the
+ * callback returns in it, it does not go on as a second I/O thread on the
+ * parent's connections, but ends. */
+START_TEST(a_child_of_a_callback)
+{
+    kp_producer *p = MAKE_PRODUCER("linger.ms", "5", NULL);
+    kp_record r = record_of("t", "v");
+    struct nest n = {.returns = _i == 1};
+    int64_t until = now_ms() + SOON_MS;
+
+    r.on_delivery = fork_once;
+    r.tag = &n;
+    for (int i = 0; i < 200; i++)
+        ASSERT_OK(kp_send(p, &r, NULL));
+    ASSERT_OK(kp_flush(p, SOON_MS, &error));
+    while (atomic_load(&n.child) == 0 && now_ms() < until)
+        pause_ms(1);
+    ck_assert_int_gt(atomic_load(&n.child), 0);
+    ck_assert_int_eq(wait_for_child(atomic_load(&n.child)), 0);
+    for (int i = 0; i < 200; i++)
+        ASSERT_OK(kp_send(p, &r, NULL));
+    ASSERT_OK(kp_flush(p, SOON_MS, &error));
+    ck_assert_int_eq(atomic_load(&n.callbacks), 400);
+    ck_assert_uint_eq(stored_count("t", 0), n.returns ? 400 : 401);
+    ASSERT_OK(kp_close(p, KP_FOREVER, &error));
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
 
 START_TEST(a_child_may_make_its_own)
 {
@@ -1058,6 +1112,11 @@ static Suite *public_process_suite(void)
     tcase_add_test(t, a_child_of_fork_is_told_so_by_every_call);
 #ifndef __SANITIZE_THREAD__
     tcase_add_test(t, a_child_may_make_its_own);
+#ifdef __SANITIZE_ADDRESS__ /* what the child leaves is no leak */
+    tcase_add_loop_test(t, a_child_of_a_callback, 0, 1);
+#else
+    tcase_add_loop_test(t, a_child_of_a_callback, 0, 2);
+#endif
 #endif
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
     tcase_add_test(t, exit_without_close_is_no_crash);
