@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     rounds = client_option(options, "rounds");
     size = (size_t)client_option(options, "record-size");
     if (rounds <= 2 * EDGE_ROUNDS)
-        client_fail("--rounds: more than 6");
+        client_fail("--rounds: give 6 at most");
     senders = bench_need(calloc(threads, sizeof(*senders)));
     waits_ns =
         bench_need(calloc(2 * threads * (size_t)rounds, sizeof(*waits_ns)));
@@ -88,8 +88,8 @@ int main(int argc, char **argv)
         senders[i].waits_ns = waits_ns + (threads + i) * (size_t)rounds;
     }
     client_run_threads(threads, send_all, senders, sizeof(*senders), &spent);
-    if (kp_flush(c.producer, KP_FOREVER, NULL) != KP_OK)
-        client_fail("a record was not acknowledged");
+    client_must(&c, "not acknowledged",
+                kp_flush(c.producer, KP_FOREVER, NULL));
     for (unsigned i = 0; i < threads; i++)
         refused += senders[i].refused;
     n = middle(senders, threads, waits_ns);

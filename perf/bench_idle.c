@@ -18,11 +18,12 @@ static void use_all(struct client *c)
 
     r.flags = KP_HAS_PARTITION;
     for (r.partition = 0; r.partition < c->partitions; r.partition++)
-        if (kp_send(c->producer, &r, NULL) != KP_OK)
-            client_fail("a record was not taken");
-    if (kp_flush(c->producer, KP_FOREVER, NULL) != KP_OK ||
-        c->acked != (uint64_t)c->partitions)
-        client_fail("a record was not acknowledged");
+        client_must(c, "not taken", kp_send(c->producer, &r, NULL));
+    client_must(c, "not acknowledged",
+                kp_flush(c->producer, KP_FOREVER, NULL));
+    if (c->acked != (uint64_t)c->partitions)
+        client_fail("%llu of %d records were acknowledged",
+                    (unsigned long long)c->acked, (int)c->partitions);
 }
 
 int main(int argc, char **argv)

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     while ((err = kp_send(c.producer, &r, NULL)) == KP_OK)
         count++;
     if (err != KP_EBUFFER)
-        client_fail(kp_err_text(err));
+        client_must(&c, "not taken", err);
     after = client_rss_bytes();
     {
         const struct client_figure figures[] = {

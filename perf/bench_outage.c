@@ -22,10 +22,9 @@ static void use_all(struct client *c)
 
     r.flags = KP_HAS_PARTITION;
     for (r.partition = 0; r.partition < c->partitions; r.partition++)
-        if (kp_send(c->producer, &r, NULL) != KP_OK)
-            client_fail("a record was not taken");
-    if (kp_flush(c->producer, KP_FOREVER, NULL) != KP_OK)
-        client_fail("a record was not acknowledged");
+        client_must(c, "not taken", kp_send(c->producer, &r, NULL));
+    client_must(c, "not acknowledged",
+                kp_flush(c->producer, KP_FOREVER, NULL));
 }
 
 static void queue(struct client *c, int64_t records)
@@ -33,8 +32,7 @@ static void queue(struct client *c, int64_t records)
     kp_record r = client_counted_record(c, RECORD_SIZE);
 
     for (int64_t i = 0; i < records; i++)
-        if (kp_send(c->producer, &r, NULL) != KP_OK)
-            client_fail("a record was not taken");
+        client_must(c, "not taken", kp_send(c->producer, &r, NULL));
 }
 
 int main(int argc, char **argv)

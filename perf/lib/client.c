@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,27 @@
 #define CLOSE_MS 30000
 #define METADATA_MS 60000
 
-_Noreturn void client_fail(const char *what)
+_Noreturn void client_fail(const char *fmt, ...)
 {
-    (void)fprintf(stderr, "%s\n", what);
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputs("\n", stderr);
     exit(2);
+}
+
+void client_must(const struct client *c, const char *what, kp_err err)
+{
+    kp_error status = {0};
+
+    if (err == KP_OK)
+        return;
+    (void)kp_status(c->producer, c->topic, &status);
+    client_fail("%s: topic %s: %s: %s%s%s", what, c->topic, kp_err_name(err),
+                kp_err_text(err), status.text[0] != '\0' ? "; " : "",
+                status.text);
 }
 
 static _Noreturn void fail_with(const char *what, const kp_error *error)
@@ -50,24 +68,39 @@ static void set_property(kp_config *config, const char *word)
     char name[100];
 
     if (equals == NULL || (size_t)(equals - word) >= sizeof(name))
-        client_fail(word);
+        client_fail("%s: write PROPERTY=VALUE, for example linger.ms=5", word);
     memcpy(name, word, (size_t)(equals - word));
     name[equals - word] = '\0';
     set(config, name, equals + 1);
 }
 
+static _Noreturn void no_such_option(const struct client_option *options,
+                                     const char *name)
+{
+    (void)fprintf(stderr, "--%s: no such option; there are:", name);
+    for (; options->name != NULL; options++)
+        (void)fprintf(stderr, " --%s", options->name);
+    client_fail("%s", "");
+}
+
 static void set_option(struct client_option *options, const char *name,
                        const char *value)
 {
-    for (; options->name != NULL; options++)
-        if (strcmp(options->name, name) == 0) {
-            options->value = strtoll(value, NULL, 10);
-            return;
-        }
-    client_fail(name);
+    const struct client_option *all = options;
+    char *end;
+
+    for (; options->name != NULL; options++) {
+        if (strcmp(options->name, name) != 0)
+            continue;
+        options->value = strtoll(value, &end, 10);
+        if (end == value || *end != '\0')
+            client_fail("--%s %s: give a whole number", name, value);
+        return;
+    }
+    no_such_option(all, name);
 }
 
-static void await_topic(struct client *c)
+static void await_topic(struct client *c, const char *servers)
 {
     int64_t end_ns = pace_now_ns() + METADATA_MS * INT64_C(1000000);
     kp_err err;
@@ -77,8 +110,12 @@ static void await_topic(struct client *c)
                                 NULL, NULL);
     } while ((err == KP_PENDING || err == KP_EMETADATA) &&
              pace_now_ns() < end_ns);
-    if (err != KP_OK)
-        client_fail(kp_err_text(err));
+    if (err == KP_OK)
+        return;
+    (void)fprintf(stderr, "not there after %d s at %s; create it, or check "
+                          "BOOTSTRAP\n",
+                  METADATA_MS / 1000, servers);
+    client_must(c, "no topic", err);
 }
 
 void client_start(struct client *c, struct client_option *options, int argc,
@@ -89,9 +126,11 @@ void client_start(struct client *c, struct client_option *options, int argc,
 
     memset(c, 0, sizeof(*c));
     if (argc < 3)
-        client_fail("BOOTSTRAP TOPIC [--OPTION N]... [PROPERTY=VALUE]...");
+        client_fail("usage: %s BOOTSTRAP TOPIC [--OPTION N]... "
+                    "[PROPERTY=VALUE]...",
+                    argv[0]);
     if (kp_config_create(&config) != KP_OK)
-        client_fail("no memory");
+        client_fail("no memory for a configuration");
     set(config, "bootstrap.servers", argv[1]);
     c->topic = argv[2];
     for (int i = 3; i < argc; i++) {
@@ -100,22 +139,24 @@ void client_start(struct client *c, struct client_option *options, int argc,
             continue;
         }
         if (i + 1 == argc)
-            client_fail(argv[i]);
+            client_fail("%s: a value is missing; give a whole number", argv[i]);
         set_option(options, argv[i] + 2, argv[i + 1]);
         i++;
     }
     if (kp_producer_create(&c->producer, config, &error) != KP_OK)
         fail_with("the producer cannot start", &error);
     kp_config_destroy(config);
-    await_topic(c);
+    await_topic(c, argv[1]);
 }
 
 int64_t client_option(const struct client_option *options, const char *name)
 {
+    const struct client_option *all = options;
+
     for (; options->name != NULL; options++)
         if (strcmp(options->name, name) == 0)
             return options->value;
-    client_fail(name);
+    no_such_option(all, name);
 }
 
 void client_end(struct client *c)
@@ -132,7 +173,8 @@ static const char *json_like(size_t size)
     size_t used = strlen(text);
 
     if (size > sizeof(text) - 1)
-        client_fail("such a record is too large");
+        client_fail("a record of %zu bytes: %zu is the most", size,
+                    sizeof(text) - 1);
     while (used < size) {
         char word[40];
         int n = snprintf(word, sizeof(word), "{\"id\":%zu,\"state\":\"paid\"},",
@@ -210,7 +252,9 @@ static void start_members(struct member *members, unsigned count)
     for (unsigned i = 0; i < count; i++)
         if (pthread_create(&members[i].thread, &attr, member_main,
                            &members[i]) != 0)
-            client_fail("the system does not start so many threads");
+            client_fail("%u threads: the system starts no more than %u; ask for "
+                        "fewer",
+                        count, i);
     (void)pthread_attr_destroy(&attr);
 }
 

@@ -46,7 +46,10 @@ struct client_spent {
  * last one's return: not what it takes to start and end threads. */
 void client_run_threads(unsigned count, void (*fn)(void *arg), void *args,
                         size_t size, struct client_spent *spent);
-_Noreturn void client_fail(const char *what);
+_Noreturn void client_fail(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+/* What a call of ours said is not KP_OK: the program ends with that. */
+void client_must(const struct client *c, const char *what, kp_err err);
 
 double client_rss_bytes(void);
 /* Voluntary context switches of the process but for the calling thread: how
