@@ -125,6 +125,9 @@ void kp__attempt_seal(struct attempt *t);
 /* Let go of the lock and ask the pool for what is lacking.  KP_OK: locked
  * again, with a grant; else the append ends or waits. */
 kp_err kp__attempt_ask(struct attempt *t);
+/* Make the batch that the grant is due.  The lock is let go of meanwhile: look
+ * again.  An error ends the append, without the lock. */
+kp_err kp__attempt_make_batch(struct attempt *t);
 /* One that waits in the pool's line looks whether its turn has come; not
  * locked before.  As kp__attempt_ask. */
 kp_err kp__attempt_resume(struct attempt *t);

@@ -86,7 +86,8 @@ static size_t raw_limit(const struct record_accumulator *a,
 
 bool kp__attempt_can_open(const struct attempt *t)
 {
-    return t->grant.batch != NULL && t->grant.data != NULL &&
+    return (t->grant.batch != NULL || t->grant.batch_due) &&
+           t->grant.data != NULL &&
            (!t->has_report || t->grant.slots != NULL);
 }
 

@@ -176,6 +176,19 @@ static enum pool_answer ask(struct attempt *t, const struct pool_need *need,
                         &t->grant);
 }
 
+kp_err kp__attempt_make_batch(struct attempt *t)
+{
+    bool ok;
+
+    kp__mutex_unlock(&t->q->lock);
+    ok = kp__pool_make_batch(t->a->pool, &t->grant);
+    kp__mutex_lock(&t->q->lock);
+    if (ok)
+        return KP_OK;
+    kp__attempt_let_go(t);
+    return KP_ENOMEM;
+}
+
 kp_err kp__attempt_ask(struct attempt *t)
 {
     enum pool_answer answer;
@@ -186,7 +199,10 @@ kp_err kp__attempt_ask(struct attempt *t)
     if (need.batch && brakes(t))
         return KP_PENDING;
     t->x->waiter.joined = false;
-    answer = ask(t, &need, false);
+    /* Behind others there is nothing to be had at once. */
+    answer = t->x->may_wait && kp__pool_has_line(t->a->pool)
+                 ? POOL_FULL
+                 : ask(t, &need, false);
     if (answer == POOL_FULL) {
         if (!t->x->may_wait)
             return refused(t, &need);

@@ -116,7 +116,8 @@ static enum step next_step(const struct attempt *t)
     if (t->q->open != NULL) {
         /* A grant for a new batch is used for one: the place in the line is not
          * given up because the open batch lacks something else. */
-        bool over = (t->lacks & LACKS_BATCH) != 0 || t->grant.batch != NULL;
+        bool over = (t->lacks & LACKS_BATCH) != 0 || t->grant.batch != NULL ||
+                    t->grant.batch_due;
 
         return over ? STEP_SEAL : STEP_ASK;
     }
@@ -230,6 +231,12 @@ static kp_err run(struct attempt *t)
             go_elsewhere(t);
             break;
         case STEP_OPEN:
+            if (t->grant.batch_due) {
+                err = kp__attempt_make_batch(t);
+                if (err != KP_OK)
+                    return err;
+                break; /* another may have opened one meanwhile */
+            }
             kp__attempt_open(t);
             break;
         case STEP_ASK:

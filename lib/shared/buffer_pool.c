@@ -11,7 +11,15 @@
 
 #include "lib/base/mem.h"
 
+#define BURST_MAX ((size_t)32 * CHUNK_SIZE)
+
 /* -- Birth and end -- */
+
+static void set_limit(struct buffer_pool *p, size_t limit)
+{
+    p->limit = limit;
+    p->burst = limit / 8 < BURST_MAX ? limit / 8 : BURST_MAX;
+}
 
 struct buffer_pool *kp__pool_create(size_t buffer_memory)
 {
@@ -20,7 +28,7 @@ struct buffer_pool *kp__pool_create(size_t buffer_memory)
     if (p == NULL)
         return NULL;
     p->total = buffer_memory > POOL_SIZE_MIN ? buffer_memory : POOL_SIZE_MIN;
-    p->limit = p->total;
+    set_limit(p, p->total);
     atomic_init(&p->refs, 1);
     kp__mutex_init(&p->lock);
     kp__list_init(&p->lines[LINE_OPEN]);
@@ -39,7 +47,7 @@ struct buffer_pool *kp__pool_create(size_t buffer_memory)
 
 void kp__pool_keep_aside(struct buffer_pool *p, size_t bytes)
 {
-    p->limit = p->total - (bytes < p->total / 4 ? bytes : p->total / 4);
+    set_limit(p, p->total - (bytes < p->total / 4 ? bytes : p->total / 4));
 }
 
 void kp__pool_ref(struct buffer_pool *p)
@@ -98,14 +106,16 @@ static enum pool_answer finish_grant(struct buffer_pool *p,
             kp__extent_map(w->extent_bytes, kp__pool_cost(p, &w->need).extent);
         ok = w->grant.data != NULL;
     }
-    if (ok && w->need.batch)
+    if (w->need.batch && w->joined)
+        w->grant.batch_due = true;
+    else if (ok && w->need.batch)
         ok = make_batch(p, &w->grant);
     w->joined = false;
     if (ok && w->doomed.blocks == NULL) {
         *out = w->grant;
         return POOL_GRANTED;
     }
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (ok) {
         kp__chunks_revive(&p->arena, &w->doomed, false);
         *out = w->grant;
@@ -117,6 +127,22 @@ static enum pool_answer finish_grant(struct buffer_pool *p,
     if (!ok)
         kp__free(kept);
     return ok ? POOL_GRANTED : POOL_NOMEM;
+}
+
+bool kp__pool_make_batch(struct buffer_pool *p, struct pool_grant *g)
+{
+    struct batch *kept;
+
+    kp__mutex_lock_patiently(&p->lock);
+    kept = kp__pool_take_kept(p, false);
+    kp__mutex_unlock(&p->lock);
+    g->batch = kept;
+    g->batch_due = !make_batch(p, g);
+    if (!g->batch_due)
+        return true;
+    g->batch = NULL;
+    kp__free(kept);
+    return false;
 }
 
 static void begin_wait(struct buffer_pool *p, struct pool_waiter *w,
@@ -139,7 +165,7 @@ static enum pool_answer ask(struct buffer_pool *p, struct pool_waiter *w,
 
     w->grant = (struct pool_grant){0};
     w->doomed = (struct doomed){0};
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (p->closed) {
         kp__mutex_unlock(&p->lock);
         return POOL_CLOSED;
@@ -187,8 +213,13 @@ enum pool_answer kp__pool_try(struct buffer_pool *p, struct partition_queue *q,
     if (word == WORD_WAITING)
         return POOL_WAIT;
     note_waited(p, w, now_ns);
-    if (word == WORD_GRANTED)
+    if (word == WORD_GRANTED) {
+        if (kp__pool_is_last_back(p)) {
+            kp__mutex_lock_patiently(&p->lock);
+            kp__pool_serve_and_unlock(p);
+        }
         return finish_grant(p, w, out);
+    }
     w->joined = false;
     return POOL_CLOSED;
 }
@@ -202,12 +233,13 @@ void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
         return;
     w->joined = false;
     note_waited(p, w, now_ns);
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (w->in_line) {
         kp__pool_leave_line(p, w);
     } else if (atomic_load_explicit(&w->word, memory_order_relaxed) ==
                WORD_GRANTED) {
         /* relaxed: the word was written under this lock */
+        (void)kp__pool_is_last_back(p); /* the line is served in any case */
         kept = w->grant.batch;
         w->grant.batch = NULL;
         kp__pool_refund(p, w, true);
@@ -224,7 +256,7 @@ void kp__pool_give(struct buffer_pool *p, struct partition_queue *q,
 {
     if (chunks == NULL)
         return;
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     kp__pool_give_chunks(p, q, chunks);
     p->refused = false;
     kp__pool_serve_and_unlock(p);
@@ -237,13 +269,15 @@ void kp__pool_give_grant(struct buffer_pool *p, struct partition_queue *q,
     struct batch_result *r = b != NULL ? b->result : NULL;
     bool kept = true;
 
-    if (b == NULL && g->data == NULL && g->slots == NULL)
+    if (b == NULL && g->data == NULL && g->slots == NULL && !g->batch_due)
         return;
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (g->data != NULL || g->slots != NULL)
         p->refused = false;
     kp__pool_give_chunks(p, q, g->data);
     kp__pool_give_chunks(p, q, g->slots);
+    if (g->batch_due)
+        kp__pool_discharge(p, q, BATCH_CHARGE);
     if (b != NULL) {
         kp__pool_discharge(p, q, b->charge);
         kept = kp__pool_keep_batch(p, b);
@@ -263,7 +297,7 @@ void kp__pool_give_batch(struct buffer_pool *p, struct partition_queue *q,
 {
     bool kept;
 
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     kp__pool_discharge(p, q, b->charge);
     kept = kp__pool_keep_batch(p, b);
     kp__pool_serve_and_unlock(p);
@@ -276,14 +310,14 @@ struct batch *kp__pool_split_batch(struct buffer_pool *p)
 {
     struct batch *b;
 
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     b = kp__pool_take_kept(p, true);
     kp__mutex_unlock(&p->lock);
     if (b == NULL)
         b = kp__alloc_aligned(BATCH_ALIGN, sizeof(*b));
     if (b == NULL)
         return NULL;
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     kp__pool_charge(p, NULL, sizeof(*b));
     kp__mutex_unlock(&p->lock);
     memset(b, 0, sizeof(*b));
@@ -297,7 +331,7 @@ struct batch *kp__pool_split_batch(struct buffer_pool *p)
 void kp__pool_disown(struct buffer_pool *p, struct partition_queue *q,
                      size_t bytes)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     kp__pool_discharge(p, q, bytes);
     kp__pool_charge(p, NULL, bytes);
     kp__pool_serve_and_unlock(p);
@@ -308,7 +342,7 @@ void kp__pool_disown(struct buffer_pool *p, struct partition_queue *q,
 void kp__pool_set_unreachable(struct buffer_pool *p, struct partition_queue *q,
                               bool unreachable)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (q->unreachable == unreachable) {
         kp__mutex_unlock(&p->lock);
         return;
@@ -325,7 +359,7 @@ void kp__pool_set_unreachable(struct buffer_pool *p, struct partition_queue *q,
 
 void kp__pool_set_any_reachable(struct buffer_pool *p, bool any)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     if (p->any_reachable != any) {
         p->any_reachable = any;
         p->signal_all = true;
@@ -349,9 +383,17 @@ bool kp__pool_pressure(const struct buffer_pool *p, size_t *wanted_bytes)
     return true;
 }
 
+bool kp__pool_has_line(const struct buffer_pool *p)
+{
+    struct buffer_pool *pool = (struct buffer_pool *)(uintptr_t)p;
+
+    /* relaxed: see update_pressure */
+    return atomic_load_explicit(&pool->has_line, memory_order_relaxed) != 0;
+}
+
 void kp__pool_close(struct buffer_pool *p)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     p->closed = true;
     /* The share keeps nobody back from hearing it. */
     p->any_reachable = false;
@@ -361,7 +403,7 @@ void kp__pool_close(struct buffer_pool *p)
 
 void kp__pool_stats(struct buffer_pool *p, struct pool_stats *out)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     out->total_bytes = p->total;
     out->available_bytes = p->used < p->total ? p->total - p->used : 0;
     out->waiting_threads = p->waiting[LINE_OPEN] + p->waiting[LINE_RESTRICTED];
@@ -374,7 +416,7 @@ void kp__pool_stats(struct buffer_pool *p, struct pool_stats *out)
 
 void kp__pool_note_exhausted(struct buffer_pool *p)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     p->exhausted_total++;
     kp__mutex_unlock(&p->lock);
 }
@@ -390,7 +432,7 @@ void kp__pool_note_waited(struct buffer_pool *p, int64_t wait_ns)
 #ifdef KP_DEBUG
 void kp__pool_check(struct buffer_pool *p)
 {
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     KP_CHECK(p->used + kp__pool_idle(p) <= p->total + CHUNK_SIZE ||
              p->used > p->limit);
     KP_CHECK(p->waiting[LINE_OPEN] == 0 || p->line_wanted[LINE_OPEN] > 0);

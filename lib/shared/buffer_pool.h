@@ -59,6 +59,7 @@ struct pool_grant {
     struct chunk *data;  /* linked; may be more than was asked for */
     struct chunk *slots; /* or NULL */
     struct batch *batch; /* zeroed but for its result; or NULL */
+    bool batch_due;      /* charged, not made yet: kp__pool_make_batch */
 };
 
 enum pool_answer {
@@ -76,20 +77,21 @@ struct doomed {
     struct batch *batches;
 };
 
-/* One sender's place in the line; on its stack.  Zero before the first try. */
+/* One sender's place in the line; on its stack.  Zero before the first try.
+ * What is read when it is served stands in front: it is not in the cache. */
 struct pool_waiter {
     struct list_node link;
     struct partition_queue *queue;
     struct pool_need need;
+    uint64_t arrival;
+    int line;              /* guarded by the pool's lock */
+    bool in_line;          /* likewise */
+    bool joined;           /* the owner's: it has been in line */
+    _Atomic uint32_t word; /* 0 waiting, 1 granted, 2 closed; see the ticket */
     struct pool_grant grant;
     struct doomed doomed;
-    size_t extent_bytes;   /* granted as room, mapped by the waiter itself */
-    uint64_t arrival;
+    size_t extent_bytes; /* granted as room, mapped by the waiter itself */
     int64_t since_ns;
-    _Atomic uint32_t word; /* 0 waiting, 1 granted, 2 closed; see the ticket */
-    bool joined;           /* the owner's: it has been in line */
-    bool in_line;          /* guarded by the pool's lock */
-    int line;              /* likewise */
 };
 
 struct buffer_pool;
@@ -117,6 +119,10 @@ enum pool_answer kp__pool_try(struct buffer_pool *p, struct partition_queue *q,
  * with its thread before the one who grants has made the call that wakes it. */
 struct ticket kp__pool_ticket(struct buffer_pool *p,
                               const struct pool_waiter *w, int64_t deadline_ns);
+/* Who was granted a batch in line makes it when it comes to open one: most find
+ * that another has.  Call it if batch_due, without a lock.  False: the system
+ * has no memory, and it is due still. */
+bool kp__pool_make_batch(struct buffer_pool *p, struct pool_grant *g);
 /* Give up: leave the line, return what was granted meanwhile. */
 void kp__pool_leave(struct buffer_pool *p, struct pool_waiter *w,
                     int64_t now_ns);
@@ -150,6 +156,9 @@ void kp__pool_set_any_reachable(struct buffer_pool *p, bool any);
  * linger is then ignored.  Relaxed read, any thread; *wanted_bytes (may be
  * NULL) gets what the line asks for. */
 bool kp__pool_pressure(const struct buffer_pool *p, size_t *wanted_bytes);
+/* True while someone is in line whom a newcomer would have to stand behind.  A
+ * hint: relaxed read, any thread. */
+bool kp__pool_has_line(const struct buffer_pool *p);
 /* From now on every try says POOL_CLOSED and every waiter is woken to hear it.
  * Memory can still be given back. */
 void kp__pool_close(struct buffer_pool *p);

@@ -223,7 +223,7 @@ void kp__pool_grant(struct buffer_pool *p, struct pool_waiter *w,
                              : kp__chunks_take_small(&p->arena);
     if (w->need.record_size > 0)
         take_data(p, w, c);
-    if (w->need.batch)
+    if (w->need.batch && !generous)
         w->grant.batch = kp__pool_take_kept(p, false);
     if (generous && c->data == CHUNK_IS_BLOCK && w->grant.data != NULL)
         take_extra(p, w);

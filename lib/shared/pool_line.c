@@ -11,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/shared/cq.h"
 
-#define GRANTS_AT_ONCE 64
+#define GRANTS_AT_ONCE 32
 
 struct retry {
     struct list_node link;
@@ -106,6 +106,7 @@ void kp__pool_update_pressure(struct buffer_pool *p)
         wanted = CHUNK_SIZE;
     /* relaxed: a hint; who begins to wait also wakes the I/O thread */
     atomic_store_explicit(&p->pressed, press, memory_order_relaxed);
+    atomic_store_explicit(&p->has_line, w != NULL, memory_order_relaxed);
     atomic_store_explicit(&p->wanted, press ? wanted : 0, memory_order_relaxed);
 }
 
@@ -155,6 +156,7 @@ struct wakes {
     struct place places[GRANTS_AT_ONCE];
     size_t count; /* of places */
     int told;     /* waiters */
+    int granted;  /* of them */
 };
 
 static struct place place_of(struct buffer_pool *p, const struct pool_waiter *w)
@@ -216,11 +218,41 @@ static void tell(struct buffer_pool *p, struct pool_waiter *w, uint32_t word,
     at.sleepers = at_most;
     add_place(k, &at);
     k->told++;
+    k->granted += word == WORD_GRANTED;
     /* release: the grant is complete for whoever sees the word; from here on
      * the waiter may be gone */
     atomic_store_explicit(&w->word, word, memory_order_release);
+}
+
+/* Once for all: each such change waits until all that was written before is in
+ * the cache, and waiters' frames are not. */
+static void count_told(struct buffer_pool *p, const struct wakes *k)
+{
     /* release: see kp__pool_ticket */
-    atomic_fetch_add_explicit(at.door, 1, memory_order_release);
+    for (size_t i = 0; i < k->count; i++)
+        atomic_fetch_add_explicit(k->places[i].door, 1, memory_order_release);
+    /* relaxed: see kp__pool_is_last_back.  Some may be back already, and none
+     * of those was the last. */
+    (void)atomic_fetch_add_explicit(&p->called, k->granted,
+                                    memory_order_relaxed);
+}
+
+bool kp__pool_is_last_back(struct buffer_pool *p)
+{
+    /* relaxed: one sees that it is the last, and takes the lock next.  Who held
+     * something back had the lock before, and is seen; who has it later sees
+     * that nobody is called. */
+    return atomic_fetch_sub_explicit(&p->called, 1, memory_order_relaxed) == 1;
+}
+
+/* Those who were called are on their way, and the last of them serves: what
+ * comes back until then is granted together, as to wake one thread costs
+ * several times what one of many does. */
+static bool holds_back(struct buffer_pool *p)
+{
+    /* relaxed: see kp__pool_is_last_back */
+    return !p->closed && p->used + p->burst > p->limit &&
+           atomic_load_explicit(&p->called, memory_order_relaxed) > 0;
 }
 
 /* Without the lock. */
@@ -233,17 +265,33 @@ static void wake(const struct wakes *k)
 
 /* -- Serving -- */
 
+/* Frames of threads that sleep have left the cache long ago, and all who want
+ * memory wait for the lock meanwhile. */
+static void fetch_next(const struct buffer_pool *p, const struct pool_waiter *w)
+{
+    const struct list_node *n = kp__list_next(&p->lines[w->line], &w->link);
+
+    if (n == NULL)
+        return;
+    __builtin_prefetch(n, 1);
+    __builtin_prefetch((const char *)n + 64, 1);
+    __builtin_prefetch((const char *)n + sizeof(*w) - 1, 1);
+}
+
 /* Grant to the head, then to the next while it fits. */
 static void serve(struct buffer_pool *p, struct wakes *k)
 {
     struct pool_waiter *w;
 
     k->count = 0;
-    k->told = 0;
+    k->told = k->granted = 0;
+    if (holds_back(p))
+        return;
     while (k->told < GRANTS_AT_ONCE && (w = next_waiter(p)) != NULL) {
         struct cost c = kp__pool_cost(p, &w->need);
         int at_most = sleepers(p); /* while w is one of them */
 
+        fetch_next(p, w);
         if (p->closed) {
             kp__pool_leave_line(p, w);
             tell(p, w, WORD_CLOSED, at_most, k);
@@ -255,6 +303,7 @@ static void serve(struct buffer_pool *p, struct wakes *k)
         kp__pool_grant(p, w, &c, true);
         tell(p, w, WORD_GRANTED, at_most, k);
     }
+    count_told(p, k);
 }
 
 /* Refused sends that would be granted now. */
@@ -303,7 +352,7 @@ void kp__pool_serve_and_unlock(struct buffer_pool *p)
         kp__pool_end_doomed(p, &doomed);
         if (wakes.told < GRANTS_AT_ONCE && doomed.blocks == NULL)
             break;
-        kp__mutex_lock(&p->lock);
+        kp__mutex_lock_patiently(&p->lock);
     }
     signal_retries(&retries);
 }
@@ -374,7 +423,7 @@ void kp__pool_want_retry(struct buffer_pool *p, struct partition_queue *q,
     r->queue = q;
     r->need = *need;
     kp__node_init(&r->link);
-    kp__mutex_lock(&p->lock);
+    kp__mutex_lock_patiently(&p->lock);
     merged = merge_retry(p, r);
     if (!merged)
         kp__list_push_back(&p->retries, &r->link);

@@ -27,9 +27,10 @@ enum { LINE_OPEN, LINE_RESTRICTED, LINES };
 struct buffer_pool {
     size_t total; /* fixed at birth */
     size_t limit; /* of grants: total without what is set aside */
+    size_t burst; /* so much is granted at once, whoever is under way */
     _Atomic uint32_t refs;
-    /* relaxed copies for kp__pool_pressure */
-    _Atomic uint32_t pressed;
+    /* relaxed copies for kp__pool_pressure and kp__pool_has_line */
+    _Atomic uint32_t pressed, has_line;
     _Atomic size_t wanted;
 
     struct mutex lock;
@@ -51,6 +52,7 @@ struct buffer_pool {
 
     _Atomic uint32_t doors[POOL_DOORS]; /* changed by every grant */
     _Atomic int64_t wait_ns_total;      /* of waits that ended */
+    _Atomic int32_t called; /* granted in line, and not back for it yet */
 };
 
 /* What a need costs. */
@@ -79,7 +81,8 @@ void kp__pool_make_room(struct buffer_pool *p, struct doomed *d);
 /* After the lock: give it back to the system. */
 void kp__pool_end_doomed(struct buffer_pool *p, struct doomed *d);
 /* w gets what it needs: chunks now, mappings and structures when it has left
- * the lock.  generous: and blocks for later. */
+ * the lock.  generous, for who stood in line: and blocks for later, but a batch
+ * only when it comes to open one. */
 void kp__pool_grant(struct buffer_pool *p, struct pool_waiter *w,
                     const struct cost *c, bool generous);
 /* Everything of a grant back, once; resident: what was doomed for it was not
@@ -107,6 +110,9 @@ void kp__pool_enter_line(struct buffer_pool *p, struct pool_waiter *w);
 void kp__pool_leave_line(struct buffer_pool *p, struct pool_waiter *w);
 void kp__pool_sort_lines(struct buffer_pool *p);
 void kp__pool_update_pressure(struct buffer_pool *p);
+/* A waiter is back for what it was granted, or gives it up.  True: it was the
+ * last that was called, and is to serve the line. */
+bool kp__pool_is_last_back(struct buffer_pool *p);
 /* The end of every call that may have made room. */
 void kp__pool_serve_and_unlock(struct buffer_pool *p);
 void kp__pool_drop_retries(struct list *l);

@@ -732,10 +732,54 @@ START_TEST(a_late_leaver_refunds_once_and_the_next_is_served)
 }
 END_TEST
 
+/* Who was in line is charged for a batch, and gets it when it wants it; if the
+ * system has no memory then, it is due still. */
+START_TEST(a_batch_from_the_line_is_made_when_it_is_wanted)
+{
+    struct pool_need need = {.record_size = 100, .small = true, .batch = true};
+    struct chunk *all = take_all(&q);
+    struct pool_waiter w;
+    struct pool_grant g;
+    size_t charged;
+
+    join(&q2, need, &w);
+    kp__pool_give(pool, &q, all);
+    g = collect(&w);
+    ck_assert_ptr_null(g.batch);
+    ck_assert(g.batch_due);
+    charged = q2.held_bytes;
+    ck_assert_uint_eq(charged, CHUNK_SMALL_SIZE + sizeof(struct batch) +
+                                   sizeof(struct batch_result));
+    for (long i = 1; i <= 2; i++) {
+        kp__mem_fail_at(i);
+        ck_assert(!kp__pool_make_batch(pool, &g));
+        ck_assert_ptr_null(g.batch);
+        ck_assert(g.batch_due);
+        ck_assert_uint_eq(q2.held_bytes, charged);
+    }
+    kp__mem_fail_at(-1);
+    ck_assert(kp__pool_make_batch(pool, &g));
+    ck_assert(!g.batch_due);
+    ck_assert_ptr_nonnull(g.batch->result);
+    ck_assert_uint_eq(g.batch->record_count, 0);
+    ck_assert_uint_eq(q2.held_bytes, charged);
+    kp__pool_give_grant(pool, &q2, &g);
+    ck_assert_uint_eq(available(), TOTAL);
+    /* or it is not wanted */
+    all = take_all(&q);
+    join(&q2, need, &w);
+    kp__pool_give(pool, &q, all);
+    g = collect(&w);
+    kp__pool_give_grant(pool, &q2, &g);
+    ck_assert_uint_eq(available(), TOTAL);
+}
+END_TEST
+
 START_TEST(first_come_first_served)
 {
     struct chunk *all = take_all(&q);
     struct pool_waiter w[8];
+    struct pool_grant g[8];
 
     for (int i = 0; i < 8; i++)
         join(i % 2 == 0 ? &q2 : &q3, full_chunk, &w[i]);
@@ -744,12 +788,49 @@ START_TEST(first_come_first_served)
             ck_assert_uint_eq(word_of(&w[j]), 0);
         kp__pool_give(pool, &q, split_off(&all));
         ck_assert_uint_eq(word_of(&w[i]), 1);
+        g[i] = collect(&w[i]);
     }
-    for (int i = 0; i < 8; i++) {
-        struct pool_grant g = collect(&w[i]);
+    for (int i = 0; i < 8; i++)
+        kp__pool_give(pool, w[i].queue, g[i].data);
+    kp__pool_give(pool, &q, all);
+}
+END_TEST
 
-        kp__pool_give(pool, w[i].queue, g.data);
-    }
+/* While one is on its way to what it was granted, what comes back is granted
+ * together: by the last one that is back, or once an eighth is free; also if it
+ * gives up. */
+START_TEST(what_comes_back_meanwhile_is_granted_together)
+{
+    struct chunk *all = take_all(&q);
+    struct pool_waiter w[6];
+    struct pool_grant g[6];
+
+    for (int i = 0; i < 6; i++)
+        join(&q2, full_chunk, &w[i]);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_eq(word_of(&w[0]), 1);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_eq(word_of(&w[1]), 0);
+    g[0] = collect(&w[0]);
+    ck_assert_uint_eq(word_of(&w[1]), 1);
+    ck_assert_uint_eq(word_of(&w[2]), 0);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_eq(word_of(&w[2]), 0);
+    kp__pool_give(pool, &q, split_off(&all)); /* now two of sixteen */
+    ck_assert_uint_eq(word_of(&w[2]), 1);
+    ck_assert_uint_eq(word_of(&w[3]), 1);
+    kp__pool_give(pool, &q, split_off(&all));
+    g[1] = collect(&w[1]);
+    g[2] = collect(&w[2]);
+    ck_assert_uint_eq(word_of(&w[4]), 0);
+    kp__pool_leave(pool, &w[3], 0); /* what it leaves and what was kept */
+    ck_assert_uint_eq(word_of(&w[4]), 1);
+    ck_assert_uint_eq(word_of(&w[5]), 1);
+    g[4] = collect(&w[4]);
+    g[5] = collect(&w[5]);
+    for (int i = 0; i < 6; i++)
+        if (i != 3)
+            kp__pool_give(pool, &q2, g[i].data);
     kp__pool_give(pool, &q, all);
 }
 END_TEST
@@ -923,14 +1004,14 @@ START_TEST(restricted_waiters_are_passed_over)
     kp__pool_give(pool, &q2, split_off(&alive));
     ck_assert_uint_eq(word_of(&first), 0);
     ck_assert_uint_eq(word_of(&second), 1);
+    g = collect(&second);
     kp__pool_give(pool, &q, split_off(&dead));
     ck_assert_uint_eq(word_of(&first), 1);
     ck_assert_uint_eq(word_of(&third), 0);
-    g = collect(&first);
-    kp__pool_give(pool, &q, g.data);
+    kp__pool_give(pool, &q, collect(&first).data);
     ck_assert_uint_eq(word_of(&third), 1);
     kp__pool_give(pool, &q, collect(&third).data);
-    kp__pool_give(pool, &q2, collect(&second).data);
+    kp__pool_give(pool, &q2, g.data);
     kp__pool_give(pool, &q, dead);
     kp__pool_give(pool, &q2, alive);
     kp__pool_set_unreachable(pool, &q, false);
@@ -1196,12 +1277,12 @@ static void *hammer(void *arg)
         memset(g.data->data, 0x11, need.record_size);
         if (g.slots != NULL)
             memset(g.slots->data, 0x22, g.slots->capacity);
-        if (g.batch != NULL) {
-            kp__free(g.batch->result);
-            kp__pool_give_batch(pool, queue, g.batch);
-        }
-        kp__pool_give(pool, queue, g.slots);
-        kp__pool_give(pool, queue, g.data);
+        if (g.batch_due && kp__rng_below(&rng, 2) == 0 &&
+            (!kp__pool_make_batch(pool, &g) || g.batch_due))
+            return "no batch";
+        if (need.batch != (g.batch != NULL || g.batch_due))
+            return "wrong batch";
+        kp__pool_give_grant(pool, queue, &g);
     }
     return NULL;
 }
@@ -1314,7 +1395,9 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, neighbours_in_line_share_a_word_and_no_mask);
     tcase_add_test(t, leaving_the_line_leaves_nothing);
     tcase_add_test(t, a_late_leaver_refunds_once_and_the_next_is_served);
+    tcase_add_test(t, a_batch_from_the_line_is_made_when_it_is_wanted);
     tcase_add_test(t, first_come_first_served);
+    tcase_add_test(t, what_comes_back_meanwhile_is_granted_together);
     tcase_add_test(t, nobody_overtakes_a_large_request);
     tcase_add_test(t, one_release_serves_many);
     tcase_add_test(t, a_grant_may_carry_several_chunks);
