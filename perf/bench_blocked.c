@@ -6,8 +6,10 @@
  *       [PROPERTY=VALUE]...
  *
  * A record takes a chunk of its own, and buffer.memory is small, so that nearly
- * every send waits and each grant lets one go on.  Sends of the first and the
- * last rounds are not counted: not all threads are there. */
+ * every send waits and each grant lets one go on.  Waits are not counted while
+ * not all threads are there: those that began before each had made its first
+ * send (the first to start are many rounds ahead by then), and the last of each
+ * thread. */
 #include <stdlib.h>
 
 #include "perf/lib/bench.h"
@@ -20,7 +22,7 @@ struct sender {
     struct client *client;
     int64_t rounds;
     size_t size;
-    int64_t *waits_ns; /* of each send */
+    int64_t *waits_ns, *ends_ns; /* of each send */
     uint64_t refused;
 };
 
@@ -34,7 +36,8 @@ static void send_all(void *arg)
 
         if (kp_send(s->client->producer, &r, NULL) != KP_OK)
             s->refused++;
-        s->waits_ns[i] = pace_now_ns() - began_ns;
+        s->ends_ns[i] = pace_now_ns();
+        s->waits_ns[i] = s->ends_ns[i] - began_ns;
     }
 }
 
@@ -45,15 +48,32 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The waits of the rounds between the edges, sorted; returns how many. */
+static int64_t all_there_ns(const struct sender *senders, unsigned threads)
+{
+    int64_t at_ns = 0;
+
+    for (unsigned i = 0; i < threads; i++)
+        if (senders[i].ends_ns[0] > at_ns)
+            at_ns = senders[i].ends_ns[0];
+    return at_ns;
+}
+
+/* The waits while all are there, sorted; returns how many. */
 static size_t middle(const struct sender *senders, unsigned threads,
                      int64_t *out)
 {
+    int64_t from_ns = all_there_ns(senders, threads);
     size_t n = 0;
 
-    for (unsigned i = 0; i < threads; i++)
-        for (int64_t k = EDGE_ROUNDS; k < senders[i].rounds - EDGE_ROUNDS; k++)
-            out[n++] = senders[i].waits_ns[k];
+    for (unsigned i = 0; i < threads; i++) {
+        const struct sender *s = &senders[i];
+
+        for (int64_t k = EDGE_ROUNDS; k < s->rounds - EDGE_ROUNDS; k++)
+            if (s->ends_ns[k] - s->waits_ns[k] >= from_ns)
+                out[n++] = s->waits_ns[k];
+    }
+    if (n == 0)
+        client_fail("not all threads were there at a time: more --rounds");
     qsort(out, n, sizeof(*out), by_value);
     return n;
 }
@@ -79,13 +99,14 @@ int main(int argc, char **argv)
         client_fail("--rounds: give 6 at most");
     senders = bench_need(calloc(threads, sizeof(*senders)));
     waits_ns =
-        bench_need(calloc(2 * threads * (size_t)rounds, sizeof(*waits_ns)));
+        bench_need(calloc(3 * threads * (size_t)rounds, sizeof(*waits_ns)));
     (void)client_record(&c, size);
     for (unsigned i = 0; i < threads; i++) {
         senders[i].client = &c;
         senders[i].rounds = rounds;
         senders[i].size = size;
-        senders[i].waits_ns = waits_ns + (threads + i) * (size_t)rounds;
+        senders[i].waits_ns = waits_ns + (threads + 2 * i) * (size_t)rounds;
+        senders[i].ends_ns = senders[i].waits_ns + rounds;
     }
     client_run_threads(threads, send_all, senders, sizeof(*senders), &spent);
     client_must(&c, "not acknowledged",
@@ -104,6 +125,7 @@ int main(int argc, char **argv)
             {"grants_per_s", sends * 1e9 / (double)spent.wall_ns},
             {"median_wait_ms", (double)waits_ns[n / 2] / 1e6},
             {"longest_wait_ms", (double)waits_ns[n - 1] / 1e6},
+            {"waits_counted", (double)n},
             {"longest_to_median",
              (double)waits_ns[n - 1] / (double)waits_ns[n / 2]},
             {"shortest_wait_ms", (double)waits_ns[0] / 1e6},

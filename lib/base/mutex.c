@@ -7,8 +7,6 @@
  * "Futexes Are Tricky", the third mutex. */
 #include "lib/base/mutex.h"
 
-#include <sched.h>
-
 #include "lib/base/wait.h"
 
 /* What is done under a lock takes less than two tries to sleep would. */
@@ -68,37 +66,24 @@ void kp__mutex_wake(struct mutex *m)
     kp__wake(&m->state, 1);
 }
 
-/* A microsecond or two of looking, while the holder runs; ever less often, as
- * many look at once. */
-#define LOOKS 8
+/* Together some 10 us, which two switches and a wake-up cost; ever less often, as
+ * many look at once.  Not sched_yield after that: the scheduler takes a whole
+ * slice off who yields, and where dozens are to run that is a tenth of a
+ * second. */
+#define LOOKS 30
 #define PAUSES_MAX 8
-/* Then it does not: it gets its turn before this thread's next.  Not for ever,
- * as among real-time threads it might not. */
-#define YIELDS 16
 
-static bool look(struct mutex *m)
+void kp__mutex_take_patiently(struct mutex *m)
 {
     int pauses = 1;
 
     for (int i = 0; i < LOOKS; i++) {
         if (kp__mutex_try_take(m))
-            return true;
+            return;
         for (int k = 0; k < pauses; k++)
             relax();
         if (pauses < PAUSES_MAX)
             pauses *= 2;
-    }
-    return false;
-}
-
-void kp__mutex_take_patiently(struct mutex *m)
-{
-    if (look(m))
-        return;
-    for (int i = 0; i < YIELDS; i++) {
-        (void)sched_yield();
-        if (kp__mutex_try_take(m))
-            return;
     }
     kp__mutex_take_slow(m);
 }

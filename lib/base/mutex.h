@@ -89,10 +89,9 @@ static inline void kp__mutex_lock(struct mutex *m)
     kp__mutex_note_locked(m);
 }
 
-/* For a lock that many take at once, all of them for a moment.  Once a thread
- * sleeps on it each one that comes by does, and each that goes wakes another:
- * so this one looks again, then lets others run, among them the one that has it,
- * and sleeps only if that does not help. */
+/* For a lock that many take at once, at times for several microseconds.  Once a
+ * thread sleeps on it each one that comes by does, and each that goes wakes
+ * another: so this one looks for longer before it sleeps. */
 static inline void kp__mutex_lock_patiently(struct mutex *m)
 {
     kp__mutex_check_none();
