@@ -13,11 +13,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+typedef void void_fn(void);
+
 /* Counters of tests; sequentially consistent, as nobody measures them. */
 static atomic_long calls, live;
 static atomic_size_t asked_bytes;
 static atomic_long until_failure = -1; /* -1: never */
 static atomic_bool fails_on;           /* after the first failure */
+static _Atomic(void_fn *) before_next;
 
 static void fail(long nth, bool on)
 {
@@ -34,6 +37,11 @@ void kp__mem_fail_at(long nth)
 void kp__mem_fail_from(long nth)
 {
     fail(nth, nth > 0);
+}
+
+void kp__mem_before_next(void (*fn)(void))
+{
+    atomic_store(&before_next, fn);
 }
 
 long kp__mem_calls(void)
@@ -54,7 +62,10 @@ size_t kp__mem_asked_bytes(void)
 static bool must_fail(size_t size)
 {
     long left = atomic_load(&until_failure);
+    void_fn *fn = atomic_exchange(&before_next, NULL);
 
+    if (fn != NULL)
+        fn();
     atomic_fetch_add(&calls, 1);
     atomic_fetch_add(&asked_bytes, size);
     while (left > 0) {

@@ -26,6 +26,9 @@ char *kp__strndup(const char *s, size_t size); /* terminated */
 void kp__mem_fail_at(long nth);
 /* The same, and every one after it, until either is called again. */
 void kp__mem_fail_from(long nth);
+/* Call fn in front of the next allocation, once: what another thread may do
+ * meanwhile. */
+void kp__mem_before_next(void (*fn)(void));
 long kp__mem_calls(void);       /* allocations asked for so far */
 long kp__mem_live(void);        /* not freed yet */
 size_t kp__mem_asked_bytes(void); /* by all of those calls together */

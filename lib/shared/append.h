@@ -60,7 +60,8 @@ kp_err kp__append_slow(struct record_accumulator *a, struct append *x,
 #define LACKS_SLOTS 2u
 #define LACKS_BATCH 4u /* there is none, or it takes no more */
 
-#define SEALED_MAX 2 /* by one append: one to begin another, and that if full */
+/* While the lock is held: one to begin another, and that if it is full. */
+#define SEALED_MAX 2
 
 struct attempt {
     /* the record */
@@ -95,8 +96,8 @@ struct attempt {
 /* What the producer says instead of taking a record; KP_OK: it takes it. */
 static inline kp_err kp__attempt_taking_err(const struct attempt *t)
 {
-    /* relaxed: read under the queue's lock, which whoever changes it takes next
-     * */
+    /* relaxed: read under the queue's lock, which whoever changes it takes next,
+     * or after the pool has said that it is closed, which it said later */
     uint32_t taking = atomic_load_explicit(&t->a->taking, memory_order_relaxed);
 
     if (KP_LIKELY(taking == TAKING_RECORDS))

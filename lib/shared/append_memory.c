@@ -180,7 +180,11 @@ kp_err kp__attempt_make_batch(struct attempt *t)
 {
     bool ok;
 
+    /* What was sealed to make place first of all: by the time the lock is taken
+     * again there may be another open batch to seal. */
     kp__mutex_unlock(&t->q->lock);
+    compress_sealed(t);
+    announce_sealed(t);
     ok = kp__pool_make_batch(t->a->pool, &t->grant);
     kp__mutex_lock(&t->q->lock);
     if (ok)

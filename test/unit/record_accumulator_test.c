@@ -667,6 +667,44 @@ START_TEST(a_waiter_looks_again_and_gives_back_what_it_needs_no_more)
 }
 END_TEST
 
+static void append_meanwhile(void)
+{
+    ck_assert_int_eq(append_bytes(3, 1000, 0), KP_OK);
+}
+
+/* One record can end three batches: the one that was open when it came, one that
+ * another thread opened while this one made its own, and that, as it is full at
+ * once. */
+START_TEST(a_record_that_ends_three_batches)
+{
+    static const size_t sizes[] = {10, 1000, 16316};
+    kp_record r = record_of(some_bytes(2, 16316), 16316);
+    struct append x;
+    struct batch *b;
+
+    f.settings.buffer_memory = 16 * CHUNK_SIZE;
+    fixture_start(2);
+    fill_pool();
+    append_init(&x, &r, 0);
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_PENDING);
+    while ((b = drain_head(fixture_queue(1))) != NULL)
+        fixture_complete(b, KP_OK);
+    release_hoard();
+    ck_assert_int_eq(append_bytes(1, 10, 0), KP_OK);
+    kp__mem_before_next(append_meanwhile);
+    ck_assert_int_eq(kp__append_try(&f.acc, &x), KP_OK);
+    for (size_t i = 0; i < 3; i++) {
+        b = drain_head(fixture_queue(0));
+        ck_assert_ptr_nonnull(b);
+        ck_assert_uint_eq(b->record_count, 1);
+        ck_assert_uint_ge(b->raw_size, sizes[i]);
+        ck_assert_uint_lt(b->raw_size, sizes[i] + 20);
+        fixture_complete(b, KP_OK);
+    }
+    ck_assert_ptr_null(drain_head(fixture_queue(0)));
+}
+END_TEST
+
 /* Batches of 12,000 bytes, sealed, until that is a long backlog. */
 static void make_backlog(void)
 {
@@ -1296,6 +1334,7 @@ static Suite *record_accumulator_suite(void)
     tcase_add_test(t, a_full_pool_is_waited_for);
     tcase_add_test(t,
                    a_waiter_looks_again_and_gives_back_what_it_needs_no_more);
+    tcase_add_test(t, a_record_that_ends_three_batches);
     tcase_add_test(t, a_long_backlog_holds_up_who_begins_a_batch);
     tcase_add_test(t, a_backlog_that_is_sent_lets_go);
     tcase_add_test(t, giving_up_leaves_nothing_behind);
