@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     rounds = client_option(options, "rounds");
     size = (size_t)client_option(options, "record-size");
     if (rounds <= 2 * EDGE_ROUNDS)
-        client_fail("--rounds: give 6 at most");
+        client_fail("--rounds: give more than 6");
     senders = bench_need(calloc(threads, sizeof(*senders)));
     waits_ns =
         bench_need(calloc(3 * threads * (size_t)rounds, sizeof(*waits_ns)));

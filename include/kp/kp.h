@@ -19,7 +19,8 @@
  *           none.  No call is a cancellation point.  In a child of fork(2) every
  *           call on what it inherited says KP_EFORK; *_destroy works, and
  *           touches no socket.  dlclose(3) leaves the library mapped.
- *           A child forked in a delivery callback ends if that returns.
+ *           A child forked in a delivery callback ends there, as by _exit(0),
+ *           if that returns.
  */
 #ifndef KP_KP_H
 #define KP_KP_H
@@ -62,7 +63,7 @@ enum {
 
     /* The call is wrong. */
     KP_EINVAL = -101,     /* any other argument, or a setting */
-    KP_ETOPIC = -102,     /* not a legal topic name; or too many of them */
+    KP_ETOPIC = -102,     /* not a legal name; or too many topics or partitions */
     KP_EPARTITION = -103, /* negative, unflagged, or from a partitioner */
     KP_ETIMESTAMP = -104, /* negative, or set without KP_HAS_TIMESTAMP */
     KP_EHEADER = -105,    /* a header without a key */
@@ -216,7 +217,8 @@ typedef struct kp_log { /* lent */
     const char *text;      /* one line; never secrets, never record contents */
 } kp_log;
 /* Any thread, several at once; no locks held; must not call kp_*: what it calls
- * all the same acts as in a delivery callback. */
+ * all the same acts as in a delivery callback.  A child forked in it must not
+ * return from it. */
 typedef void (*kp_log_fn)(void *arg, const kp_log *line);
 /* Lines up to `level`, to `fn` (NULL: none).  Until this is called we are
  * silent: call it first. */

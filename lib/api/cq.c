@@ -17,7 +17,7 @@ kp_err kp_cq_create(kp_cq **out, kp_error *error)
         return kp__error_set(error, KP_EINVAL, KP_OK,
                              "kp_cq_create: out is NULL: give the address of "
                              "a kp_cq *");
-    cq = kp__zalloc(sizeof(*cq));
+    cq = kp__alloc_aligned(CQ_ALIGN, sizeof(*cq));
     if (cq == NULL)
         return kp__error_set(error, KP_ENOMEM, KP_OK,
                              "no memory for a completion queue");

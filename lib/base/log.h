@@ -25,8 +25,8 @@ void kp__logger_destroy(struct logger *l);
 /* l may be NULL. */
 void kp__log(struct logger *l, kp_level level, const char *component,
              const char *fmt, ...) KP_PRINTF(4, 5);
-/* At most one line every interval for this site: `*last_ns` is the site's own
- * word, zero at first.  Says how many were held back. */
+/* At most one line every interval for this site: `limit` is the site's own, zero
+ * at first.  Says how many were held back. */
 struct log_limit {
     _Atomic int64_t next_ns;
     _Atomic uint32_t held;

@@ -51,14 +51,18 @@ static bool spin(struct mutex *m)
     return false;
 }
 
-void kp__mutex_take_slow(struct mutex *m)
+static void sleep_for(struct mutex *m)
 {
-    if (spin(m))
-        return;
     /* acquire: as in kp__mutex_try_take */
     while (atomic_exchange_explicit(&m->state, MUTEX_WANTED,
                                     memory_order_acquire) != MUTEX_FREE)
         (void)kp__wait(&m->state, MUTEX_WANTED, KP_NEVER);
+}
+
+void kp__mutex_take_slow(struct mutex *m)
+{
+    if (!spin(m))
+        sleep_for(m);
 }
 
 void kp__mutex_wake(struct mutex *m)
@@ -66,10 +70,10 @@ void kp__mutex_wake(struct mutex *m)
     kp__wake(&m->state, 1);
 }
 
-/* Together some 10 us, which two switches and a wake-up cost; ever less often, as
- * many look at once.  Not sched_yield after that: the scheduler takes a whole
- * slice off who yields, and where dozens are to run that is a tenth of a
- * second. */
+/* Many look at once, so ever less often, up to some 10 us in all where a pause
+ * takes a twentieth of one: that much two switches and a wake-up cost.  Not
+ * sched_yield after that: the scheduler takes a whole slice off who yields, and
+ * where dozens are to run that is a tenth of a second. */
 #define LOOKS 30
 #define PAUSES_MAX 8
 
@@ -78,13 +82,16 @@ void kp__mutex_take_patiently(struct mutex *m)
     int pauses = 1;
 
     for (int i = 0; i < LOOKS; i++) {
-        if (kp__mutex_try_take(m))
+        /* relaxed: only looked at, as in spin */
+        if (atomic_load_explicit(&m->state, memory_order_relaxed) ==
+                MUTEX_FREE &&
+            kp__mutex_try_take(m))
             return;
         for (int k = 0; k < pauses; k++)
             relax();
         if (pauses < PAUSES_MAX)
             pauses *= 2;
     }
-    kp__mutex_take_slow(m);
+    sleep_for(m);
 }
 #endif

@@ -17,12 +17,16 @@
 #include "lib/base/wakeup.h"
 #include "lib/shared/batch.h"
 
+#define CQ_ALIGN 64
+
 struct kp_cq {
-    /* fixed at birth */
+    /* fixed at birth: read by each send that reports here, so on lines of their
+     * own */
     struct wakeup wakeup;
     uint32_t fork_generation;
-    struct mutex lock;
+
     /* guarded by lock */
+    _Alignas(CQ_ALIGN) struct mutex lock;
     struct list posts;
     bool woken;  /* kp_cq_wakeup was called, or a refused send may try again */
     bool closed; /* its owner is gone: nothing is kept for it any more */

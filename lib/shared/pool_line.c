@@ -231,8 +231,9 @@ static void count_told(struct buffer_pool *p, const struct wakes *k)
     /* release: see kp__pool_ticket */
     for (size_t i = 0; i < k->count; i++)
         atomic_fetch_add_explicit(k->places[i].door, 1, memory_order_release);
-    /* relaxed: see kp__pool_is_last_back.  Some may be back already, and none
-     * of those was the last. */
+    /* relaxed: see kp__pool_is_last_back.  Some may be back already; one of
+     * those takes itself for the last only if others were called before, and
+     * then serves once more than need be. */
     (void)atomic_fetch_add_explicit(&p->called, k->granted,
                                     memory_order_relaxed);
 }
