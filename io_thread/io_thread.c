@@ -164,6 +164,7 @@ kp_err kp__io_thread_attach(struct kp_producer *p, const struct io_env *env,
     io->producer_id = -1;
     io->id_wanted = io->settings->idempotence;
     io->close_at_ns = KP_NEVER;
+    io->relieve_at_ns = KP_NEVER;
     kp__rng_seed(&io->rng, env->seed);
     lists_init(io);
     err = make_room(io) ? make_network(io, error) : no_memory(error);
@@ -272,8 +273,25 @@ static void judge(struct io_thread *io)
     kp__serve_close_due(io);
 }
 
+/* A sender that was called for its memory and does not come (it is in a signal's
+ * handler, or has no processor) keeps nobody else from theirs. */
+#define HELD_NS KP_NS_PER_MS
+
+static void relieve(struct io_thread *io)
+{
+    if (!kp__pool_is_held(io->p->pool)) {
+        io->relieve_at_ns = KP_NEVER;
+    } else if (io->relieve_at_ns == KP_NEVER) {
+        io->relieve_at_ns = kp__ns_add(io->now_ns, HELD_NS);
+    } else if (io->relieve_at_ns <= io->now_ns) {
+        kp__pool_relieve(io->p->pool);
+        io->relieve_at_ns = kp__ns_add(io->now_ns, HELD_NS);
+    }
+}
+
 static void plan(struct io_thread *io)
 {
+    relieve(io);
     kp__plan_drain(io);
     kp__plan_timers(io);
     kp__plan_split(io);
@@ -289,6 +307,9 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
 {
     io->now_ns = now_ns;
     io->progressed = false;
+    /* seq_cst: before anything is looked at.  What is asked for later is seen by
+     * the last look before the sleep. */
+    atomic_store(&io->p->bell.look, 0);
     kp__serve_ops(io);
     judge(io);
     plan(io);
@@ -356,6 +377,7 @@ int64_t kp__io_thread_next_timer(const struct io_thread *io)
     at_ns = earlier(at_ns, kp__metadata_next_timer(io->metadata, io->now_ns));
     at_ns = earlier(at_ns, kp__id_next_timer(io));
     at_ns = earlier(at_ns, kp__serve_next_timer(io));
+    at_ns = earlier(at_ns, io->relieve_at_ns);
     if (!kp__list_empty(&io->to_weigh))
         at_ns = earlier(at_ns, io->weights_at_ns);
     if (io->progressed && work_left(io))
@@ -398,7 +420,7 @@ void kp__io_thread_wait(struct io_thread *io)
          * loads. So either we see its push or it sees that we sleep. */
         atomic_store(&bell->sleeps_until_ns, until_ns);
         if (!kp__drain_empty(&io->p->accumulator) ||
-            !kp__ops_empty(&io->p->ops))
+            !kp__ops_empty(&io->p->ops) || atomic_load(&bell->look) != 0)
             until_ns = began_ns;
     }
     n = io->env.poller->wait(io->poller, began_ns, until_ns, io->events,

@@ -149,6 +149,7 @@ struct io_thread {
     bool closing, forced;
     uint64_t left_over; /* records that failed with KP_ECLOSED */
     int64_t close_at_ns;
+    int64_t relieve_at_ns; /* see relieve in io_thread.c; KP_NEVER: not */
     bool finished; /* everything is reported: the thread ends */
 
     /* the cause to report when a batch never got away */

@@ -122,7 +122,7 @@ static kp_err refused(struct attempt *t, const struct pool_need *need)
     if (t->r->queue != NULL)
         kp__pool_want_retry(t->a->pool, t->q, need, t->r->queue);
     /* What lingers is now wanted back. */
-    kp__io_wake(t->a->bell, 0);
+    kp__io_look(t->a->bell);
     return KP_EBUFFER;
 }
 
@@ -213,7 +213,7 @@ kp_err kp__attempt_ask(struct attempt *t)
         need_everything(t, &need);
         answer = ask(t, &need, true);
         if (answer == POOL_WAIT)
-            kp__io_wake(t->a->bell, 0);
+            kp__io_look(t->a->bell);
     }
     return answered(t, answer);
 }

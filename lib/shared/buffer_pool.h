@@ -159,6 +159,11 @@ bool kp__pool_pressure(const struct buffer_pool *p, size_t *wanted_bytes);
 /* True while someone is in line whom a newcomer would have to stand behind.  A
  * hint: relaxed read, any thread. */
 bool kp__pool_has_line(const struct buffer_pool *p);
+/* Memory may be kept back for those in line until threads that were called have
+ * come; that should take a moment.  A hint: relaxed read, any thread. */
+bool kp__pool_is_held(const struct buffer_pool *p);
+/* It has taken longer: serve the line with what there is. */
+void kp__pool_relieve(struct buffer_pool *p);
 /* From now on every try says POOL_CLOSED and every waiter is woken to hear it.
  * Memory can still be given back. */
 void kp__pool_close(struct buffer_pool *p);

@@ -14,3 +14,10 @@ void kp__io_wake(struct io_bell *b, int64_t due_ns)
     if (atomic_exchange(&b->sleeps_until_ns, 0) != 0)
         kp__wakeup_set(&b->wakeup);
 }
+
+void kp__io_look(struct io_bell *b)
+{
+    /* seq_cst: this is the push that kp__io_wake speaks of */
+    atomic_store(&b->look, 1);
+    kp__io_wake(b, 0);
+}

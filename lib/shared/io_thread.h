@@ -18,11 +18,15 @@
 
 struct io_bell {
     _Atomic int64_t sleeps_until_ns;
+    _Atomic uint32_t look; /* something changed that is on no list */
     struct wakeup wakeup;
 };
 
 /* Work is due at due_ns (0: now).  Any thread, no lock needed or held. */
 void kp__io_wake(struct io_bell *b, int64_t due_ns);
+/* Somebody wants memory, which is on no list that is looked at before sleeping:
+ * one more turn, from its beginning. */
+void kp__io_look(struct io_bell *b);
 
 /* Make the I/O thread's state and start it.  kp_err with text in `error`. */
 kp_err kp__io_thread_start(struct kp_producer *p, kp_error *error);

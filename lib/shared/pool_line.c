@@ -283,10 +283,12 @@ static void fetch_next(const struct buffer_pool *p, const struct pool_waiter *w)
 static void serve(struct buffer_pool *p, struct wakes *k)
 {
     struct pool_waiter *w;
+    bool relieving = p->relieving;
 
+    p->relieving = false;
     k->count = 0;
     k->told = k->granted = 0;
-    if (holds_back(p))
+    if (!relieving && holds_back(p))
         return;
     while (k->told < GRANTS_AT_ONCE && (w = next_waiter(p)) != NULL) {
         struct cost c = kp__pool_cost(p, &w->need);
@@ -356,6 +358,22 @@ void kp__pool_serve_and_unlock(struct buffer_pool *p)
         kp__mutex_lock_patiently(&p->lock);
     }
     signal_retries(&retries);
+}
+
+bool kp__pool_is_held(const struct buffer_pool *p)
+{
+    struct buffer_pool *pool = (struct buffer_pool *)(uintptr_t)p;
+
+    /* relaxed: a hint; whoever is called still is so at the next look */
+    return kp__pool_has_line(p) &&
+           atomic_load_explicit(&pool->called, memory_order_relaxed) > 0;
+}
+
+void kp__pool_relieve(struct buffer_pool *p)
+{
+    kp__mutex_lock_patiently(&p->lock);
+    p->relieving = true;
+    kp__pool_serve_and_unlock(p);
 }
 
 /* Waiters whose line has changed, with their place in it by arrival. */

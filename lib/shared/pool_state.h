@@ -28,6 +28,7 @@ struct buffer_pool {
     size_t total; /* fixed at birth */
     size_t limit; /* of grants: total without what is set aside */
     size_t burst; /* so much is granted at once, whoever is under way */
+    bool relieving; /* this once, as they have been for long enough */
     _Atomic uint32_t refs;
     /* relaxed copies for kp__pool_pressure and kp__pool_has_line */
     _Atomic uint32_t pressed, has_line;

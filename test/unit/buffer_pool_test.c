@@ -796,6 +796,34 @@ START_TEST(first_come_first_served)
 }
 END_TEST
 
+/* One that was called and does not come keeps nothing from the others for long:
+ * whoever waits has it when the line is relieved. */
+START_TEST(who_does_not_come_keeps_nobody_waiting)
+{
+    struct chunk *all = take_all(&q);
+    struct pool_waiter w[3];
+
+    for (int i = 0; i < 3; i++)
+        join(&q2, full_chunk, &w[i]);
+    ck_assert(!kp__pool_is_held(pool));
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_eq(word_of(&w[0]), 1);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert(kp__pool_is_held(pool));
+    ck_assert_uint_eq(word_of(&w[1]), 0);
+    kp__pool_relieve(pool);
+    ck_assert_uint_eq(word_of(&w[1]), 1);
+    kp__pool_give(pool, &q, split_off(&all));
+    ck_assert_uint_eq(word_of(&w[2]), 0); /* once, not from now on */
+    kp__pool_relieve(pool);
+    ck_assert_uint_eq(word_of(&w[2]), 1);
+    ck_assert(!kp__pool_is_held(pool));
+    for (int i = 0; i < 3; i++)
+        kp__pool_give(pool, &q2, collect(&w[i]).data);
+    kp__pool_give(pool, &q, all);
+}
+END_TEST
+
 /* While one is on its way to what it was granted, what comes back is granted
  * together: by the last one that is back, or once an eighth is free; also if it
  * gives up. */
@@ -1398,6 +1426,7 @@ static Suite *buffer_pool_suite(void)
     tcase_add_test(t, a_batch_from_the_line_is_made_when_it_is_wanted);
     tcase_add_test(t, first_come_first_served);
     tcase_add_test(t, what_comes_back_meanwhile_is_granted_together);
+    tcase_add_test(t, who_does_not_come_keeps_nobody_waiting);
     tcase_add_test(t, nobody_overtakes_a_large_request);
     tcase_add_test(t, one_release_serves_many);
     tcase_add_test(t, a_grant_may_carry_several_chunks);

@@ -72,6 +72,80 @@ START_TEST(a_refused_nowait_ends_the_linger)
 }
 END_TEST
 
+static struct chunk *take_chunk(struct world *w, struct partition_queue *q)
+{
+    const struct pool_need need = {.record_size = 10000};
+    struct pool_waiter waiter = {0};
+    struct pool_grant g = {0};
+
+    return kp__pool_try(w->p->pool, q, &need, false, 0, &waiter, &g) ==
+                   POOL_GRANTED
+               ? g.data
+               : NULL;
+}
+
+static void join(struct world *w, struct partition_queue *q,
+                 struct pool_waiter *waiter)
+{
+    const struct pool_need need = {.record_size = 10000};
+    struct pool_grant g = {0};
+
+    memset(waiter, 0, sizeof(*waiter));
+    ck_assert_int_eq(kp__pool_try(w->p->pool, q, &need, true, w->now_ns,
+                                  waiter, &g),
+                     POOL_WAIT);
+}
+
+static void take_what_came(struct world *w, struct pool_waiter *waiter)
+{
+    struct pool_grant g = {0};
+
+    ck_assert_int_eq(kp__pool_try(w->p->pool, waiter->queue, &waiter->need,
+                                  true, w->now_ns, waiter, &g),
+                     POOL_GRANTED);
+    kp__pool_give(w->p->pool, waiter->queue, g.data);
+}
+
+/* A thread that was called for its memory and does not come for it keeps those
+ * behind it waiting for a millisecond or two, and no longer. */
+START_TEST(who_does_not_come_for_its_memory_holds_up_nobody)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 1,
+        .settings = WORLD_SETTINGS("buffer.memory", "1048576")});
+    struct partition_queue *q;
+    struct pool_waiter away, next;
+    struct chunk *all = NULL, *c;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    q = kp__topic_view(kp__topics_find(w->p->topics, "t", 1))->queues[0];
+    while ((c = take_chunk(w, q)) != NULL) {
+        c->next = all;
+        all = c;
+    }
+    join(w, q, &away);
+    join(w, q, &next);
+    for (int i = 0; i < 2; i++) {
+        c = all;
+        all = c->next;
+        c->next = NULL;
+        kp__pool_give(w->p->pool, q, c);
+    }
+    ck_assert_uint_ne(atomic_load(&away.word), 0);
+    ck_assert_uint_eq(atomic_load(&next.word), 0);
+    ck_assert(kp__pool_is_held(w->p->pool));
+    (void)world_send(w, 0); /* joins the line, and asks for a turn */
+    world_run_ms(w, 2);
+    ck_assert_uint_ne(atomic_load(&next.word), 0);
+    take_what_came(w, &next);
+    take_what_came(w, &away);
+    kp__pool_give(w->p->pool, q, all);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* A broker that cannot be reached takes at most half; the others go on. */
 START_TEST(a_dead_broker_takes_half)
 {
@@ -286,6 +360,7 @@ static Suite *memory_pressure_world_suite(void)
 
     tcase_add_test(t, pressure_ends_the_linger);
     tcase_add_test(t, a_refused_nowait_ends_the_linger);
+    tcase_add_test(t, who_does_not_come_for_its_memory_holds_up_nobody);
     tcase_add_test(t, a_dead_broker_takes_half);
     tcase_add_test(t, what_may_not_be_reached_is_tried_at_once);
     tcase_add_test(t, all_dead_takes_all);
