@@ -73,8 +73,12 @@ static bool claim(struct flush *f)
 {
     struct record_accumulator *a = &f->p->accumulator;
 
-    if (!a->compresses || !has_time(f))
+    if (!a->compresses)
         return false;
+    if (!has_time(f)) {
+        leave_the_line(f); /* it may have been its turn */
+        return false;
+    }
     f->compressor = take_compressor(f);
     if (f->compressor == NULL)
         return false;

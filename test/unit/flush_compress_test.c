@@ -384,6 +384,42 @@ START_TEST(a_flush_that_gives_up_leaves_the_line)
 }
 END_TEST
 
+/* It is its turn when there is no time left to begin anything: the next one's,
+ * then. */
+START_TEST(a_turn_that_is_too_late_is_passed_on)
+{
+    struct world *w = begin("zstd", 1);
+    struct record_accumulator *a = &w->p->accumulator;
+    struct compressor *taken[16];
+    struct world_call *late, *other;
+    int n = 0;
+
+    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
+        ck_assert_int_lt(++n, 16);
+    kb_node_stop(world_cluster(w), 1, false, world_now_ns(w));
+    (void)backlog(w, 0, 20);
+    late = world_flush(w, 100);
+    other = world_flush(w, KP_FOREVER);
+    world_run_ms(w, 50);
+    ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 2);
+    late->flush->longest_ns = 60 * MS;
+    kp__compressors_give(a->compressors, taken[--n]);
+    kp__claims_chance(&a->claims);
+    world_run_ms(w, 1);
+    ck_assert(!late->done);
+    ck_assert_uint_eq(late->compressed, 0);
+    ck_assert_uint_ge(other->compressed, 8);
+    while (n > 0)
+        kp__compressors_give(a->compressors, taken[--n]);
+    kb_node_start(world_cluster(w), 1, KB_KEEP_STATE, world_now_ns(w));
+    world_settle(w);
+    ck_assert(late->done);
+    ck_assert_int_eq(other->err, KP_OK);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Several at once: each batch is done once, whoever does it. */
 START_TEST(several_flushes)
 {
@@ -430,6 +466,7 @@ static Suite *flush_compress_suite(void)
     tcase_add_test(t, close_while_compressing);
     tcase_add_test(t, a_compressor_that_is_given_back_is_used);
     tcase_add_test(t, a_flush_that_gives_up_leaves_the_line);
+    tcase_add_test(t, a_turn_that_is_too_late_is_passed_on);
     tcase_add_loop_test(t, several_flushes, 0, 6);
     suite_add_tcase(s, t);
     return s;
