@@ -85,6 +85,8 @@ static bool claim(struct flush *f)
     if (kp__claims_take(&a->claims, &f->claimed))
         return true;
     kp__compressors_give(a->compressors, f->compressor);
+    /* Another may have found none meanwhile, and there may be offers by now. */
+    kp__claims_chance(&a->claims);
     return false;
 }
 

@@ -12,6 +12,7 @@
     X(cq_destroy) \
     X(ops_answer) \
     X(compressor_turn) \
+    X(flush_turn) \
     X(topics) \
     X(queue) \
     X(queue_expire) \
