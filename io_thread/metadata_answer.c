@@ -132,7 +132,8 @@ static void set_status(struct metadata *m, struct topic_meta *t, kp_err err,
     t->status_set = err != KP_OK || leaderless > 0;
 }
 
-static void log_trouble(struct metadata *m, const char *name, size_t size,
+/* False: another line came just before it. */
+static bool log_trouble(struct metadata *m, const char *name, size_t size,
                         const struct trouble *t)
 {
     char shown[256], more[64] = "";
@@ -142,13 +143,13 @@ static void log_trouble(struct metadata *m, const char *name, size_t size,
         (void)kp__format(more, sizeof more, " for %lld s, in %u answers",
                          (long long)((m->now_ns - t->since_ns) / KP_NS_PER_SEC),
                          (unsigned)t->answers);
-    kp__log_limited(m->log, &m->topic_limit, TELL_AGAIN_NS, KP_LOG_WARN,
-                    "metadata", "topic %s: %s%s", shown,
-                    kp__error_info(t->err)->name, more);
+    return kp__log_limited(m->log, &m->topic_limit, TELL_AGAIN_NS, KP_LOG_WARN,
+                           "metadata", "topic %s: %s%s", shown,
+                           kp__error_info(t->err)->name, more);
 }
 
-/* An answer says so of a topic: it is told at once, and for as long as that
- * goes on from time to time. */
+/* An answer says so of a topic: it is told as soon as lines may be, and for as
+ * long as that goes on from time to time. */
 static void note_trouble(struct metadata *m, const char *name, size_t size,
                          struct trouble *t, kp_err err)
 {
@@ -159,9 +160,9 @@ static void note_trouble(struct metadata *m, const char *name, size_t size,
         *t = (struct trouble){err, 1, m->now_ns, m->now_ns};
     else if (t->answers < UINT32_MAX)
         t->answers++;
-    if (m->now_ns < t->tell_ns)
+    /* All topics share one limit: who is held back by it stays due. */
+    if (m->now_ns < t->tell_ns || !log_trouble(m, name, size, t))
         return;
-    log_trouble(m, name, size, t);
     if (m->now_ns - t->since_ns > wait_ns)
         wait_ns = m->now_ns - t->since_ns;
     if (wait_ns > TELL_AGAIN_MAX_NS)

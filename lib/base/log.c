@@ -211,7 +211,7 @@ static bool pass(struct log_limit *limit, int64_t now_ns, int64_t interval_ns,
     return true;
 }
 
-void kp__log_limited(struct logger *l, struct log_limit *limit,
+bool kp__log_limited(struct logger *l, struct log_limit *limit,
                      int64_t interval_ns, kp_level level,
                      const char *component, const char *fmt, ...)
 {
@@ -220,10 +220,11 @@ void kp__log_limited(struct logger *l, struct log_limit *limit,
     va_list args;
     size_t n;
 
-    if (!wanted(l, level) ||
-        !pass(limit, l->clock->mono_coarse_ns(l->clock->arg), interval_ns,
+    if (!wanted(l, level))
+        return true;
+    if (!pass(limit, l->clock->mono_coarse_ns(l->clock->arg), interval_ns,
               &held))
-        return;
+        return false;
     va_start(args, fmt);
     fill(&line, level, component, fmt, args);
     va_end(args);
@@ -233,4 +234,5 @@ void kp__log_limited(struct logger *l, struct log_limit *limit,
         (void)kp__format(line.text + n, sizeof(line.text) - n,
                          " (%u like it held back)", (unsigned)held);
     deliver(l, &line);
+    return true;
 }

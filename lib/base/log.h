@@ -8,6 +8,7 @@
 #define KP_BASE_LOG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "include/kp/kp.h"
@@ -25,13 +26,13 @@ void kp__logger_destroy(struct logger *l);
 /* l may be NULL. */
 void kp__log(struct logger *l, kp_level level, const char *component,
              const char *fmt, ...) KP_PRINTF(4, 5);
-/* At most one line every interval for this site: `limit` is the site's own, zero
- * at first.  Says how many were held back. */
+/* At most one line every interval for this site: `limit` is the site's own,
+ * zero at first.  Says how many were held back.  False: this one is. */
 struct log_limit {
     _Atomic int64_t next_ns;
     _Atomic uint32_t held;
 };
-void kp__log_limited(struct logger *l, struct log_limit *limit,
+bool kp__log_limited(struct logger *l, struct log_limit *limit,
                      int64_t interval_ns, kp_level level,
                      const char *component, const char *fmt, ...)
     KP_PRINTF(6, 7);

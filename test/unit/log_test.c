@@ -153,8 +153,8 @@ START_TEST(one_line_an_interval_for_a_site)
     struct log_limit limit = {0};
 
     for (int i = 0; i < 5; i++)
-        kp__log_limited(logger, &limit, KP_NS_PER_SEC, KP_LOG_INFO, "c",
-                        "line %d", i);
+        ck_assert(kp__log_limited(logger, &limit, KP_NS_PER_SEC, KP_LOG_INFO,
+                                  "c", "line %d", i) == (i == 0));
     expect("2 c line 0 x0\n");
     fake.mono_ns += KP_NS_PER_SEC;
     kp__log_limited(logger, &limit, KP_NS_PER_SEC, KP_LOG_INFO, "c", "next");

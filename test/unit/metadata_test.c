@@ -512,6 +512,29 @@ START_TEST(k4_a_missing_topic_is_asked_about_with_backoff_while_waited_for)
 }
 END_TEST
 
+/* Lines about topics have one limit; each topic is named all the same. */
+START_TEST(of_several_topics_in_trouble_each_is_named)
+{
+    static const char *const names[] = {"one", "two", "three"};
+    struct topic_wait *t[3];
+    struct world w;
+
+    world_init(&w, 1);
+    settle(&w);
+    for (int i = 0; i < 3; i++) {
+        (void)say_error(&w, names[i], KP_UNKNOWN_TOPIC_OR_PARTITION);
+        t[i] = want(&w, names[i]);
+    }
+    run(&w, 65 * SEC);
+    ck_assert(rig_logged(&w.r, "topic one: UNKNOWN_TOPIC_OR_PARTITION"));
+    ck_assert(rig_logged(&w.r, "topic two: UNKNOWN_TOPIC_OR_PARTITION"));
+    ck_assert(rig_logged(&w.r, "topic three: UNKNOWN_TOPIC_OR_PARTITION"));
+    for (int i = 0; i < 3; i++)
+        unwant(&w, t[i]);
+    world_fini(&w);
+}
+END_TEST
+
 START_TEST(a_name_nobody_waits_for_is_forgotten)
 {
     struct world w;
@@ -1540,6 +1563,7 @@ static Suite *metadata_suite(void)
     tcase_add_loop_test(
         t, k4_a_missing_topic_is_asked_about_with_backoff_while_waited_for, 0,
         2);
+    tcase_add_test(t, of_several_topics_in_trouble_each_is_named);
     tcase_add_test(t, a_name_nobody_waits_for_is_forgotten);
     tcase_add_loop_test(t, a_refused_name_is_remembered_and_asked_about_seldom,
                         0, 2);
