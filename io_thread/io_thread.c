@@ -81,6 +81,7 @@ static void lists_init(struct io_thread *io)
     kp__list_init(&io->to_report);
     kp__list_init(&io->to_weigh);
     kp__heap_init(&io->timers);
+    kp__heap_init(&io->lingers);
     kp__heap_init(&io->deadlines);
     kp__arena_init(&io->scratch);
     kp__arena_init(&io->answers);
@@ -372,6 +373,7 @@ int64_t kp__io_thread_next_timer(const struct io_thread *io)
 {
     int64_t at_ns = heap_at(&io->timers);
 
+    at_ns = earlier(at_ns, heap_at(&io->lingers));
     at_ns = earlier(at_ns, heap_at(&io->deadlines));
     at_ns = earlier(at_ns, kp__client_next_timer(io->client));
     at_ns = earlier(at_ns, kp__metadata_next_timer(io->metadata, io->now_ns));

@@ -276,7 +276,7 @@ static void free_topic(void *arg, struct topic *t)
 
         if (sp == NULL)
             continue;
-        kp__heap_remove(&io->timers, &sp->timer);
+        kp__heap_remove(kp__times_of(io, sp->standing), &sp->timer);
         kp__heap_remove(&io->deadlines, &sp->deadline);
         kp__free(sp);
         v->queues[i]->sender = NULL;

@@ -14,7 +14,7 @@ static void leave_list(struct io_thread *io, struct sender_partition *sp)
 
     if (kp__node_linked(&sp->link))
         kp__list_remove(&sp->link);
-    kp__heap_remove(&io->timers, &sp->timer);
+    kp__heap_remove(kp__times_of(io, sp->standing), &sp->timer);
     if (sp->standing == STANDS_READY && sn != NULL &&
         kp__list_empty(&sn->ready) && kp__node_linked(&sn->link))
         kp__list_remove(&sn->link);
@@ -40,7 +40,7 @@ static void stand_until(struct io_thread *io, struct sender_partition *sp,
                         enum standing where, int64_t at_ns)
 {
     stand(io, sp, where);
-    kp__heap_set(&io->timers, &sp->timer, at_ns);
+    kp__heap_set(kp__times_of(io, where), &sp->timer, at_ns);
 }
 
 /* The head is OPEN: linger unless there is a reason not to.  One is a leader
@@ -245,39 +245,35 @@ void kp__plan_all(struct io_thread *io, enum standing standing)
  * still compress. */
 static void plan_company(struct io_thread *io)
 {
-    struct list_node *n;
+    struct heap_node *n;
     int64_t by_ns;
 
     if (io->settings->codec != CODEC_NONE)
         return;
     io->linger_less_ns = io->settings->linger_ns / 2;
     by_ns = kp__ns_add(io->now_ns, io->linger_less_ns);
-    /* Linger is one constant, so arrival order is age. */
-    while ((n = kp__list_first(&io->standing[STANDS_LINGERING])) != NULL) {
-        struct sender_partition *sp =
-            KP_CONTAINER(n, struct sender_partition, link);
-
-        if (sp->timer.at_ns > by_ns)
-            break;
-        kp__plan(io, sp);
-    }
+    while ((n = kp__heap_first(&io->lingers)) != NULL && n->at_ns <= by_ns)
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
     io->linger_less_ns = 0;
+}
+
+/* Plan those whose time has come.  False: none. */
+static bool plan_due(struct io_thread *io, const struct heap *times)
+{
+    struct heap_node *n;
+    bool any = false;
+
+    while ((n = kp__heap_first(times)) != NULL && n->at_ns <= io->now_ns) {
+        any = true;
+        kp__plan(io, KP_CONTAINER(n, struct sender_partition, timer));
+    }
+    return any;
 }
 
 void kp__plan_timers(struct io_thread *io)
 {
-    struct heap_node *n;
-    bool lingered = false;
-
-    while ((n = kp__heap_first(&io->timers)) != NULL &&
-           n->at_ns <= io->now_ns) {
-        struct sender_partition *sp =
-            KP_CONTAINER(n, struct sender_partition, timer);
-
-        lingered = lingered || sp->standing == STANDS_LINGERING;
-        kp__plan(io, sp);
-    }
-    if (lingered)
+    (void)plan_due(io, &io->timers);
+    if (plan_due(io, &io->lingers))
         plan_company(io);
 }
 
@@ -303,17 +299,21 @@ void kp__plan_pressure(struct io_thread *io)
 {
     size_t wanted = 0, freed = 0;
     struct list todo;
-    struct list_node *n;
+    struct heap_node *n;
 
     if (kp__list_empty(&io->standing[STANDS_LINGERING]) ||
         !kp__pool_pressure(io->p->pool, &wanted))
         return;
-    /* Linger is one constant, so arrival order is age. What is being sent
-     * already will come back too, but when is not known. */
+    /* Oldest first.  What is being sent already will come back too, but when is
+     * not known. */
     kp__list_init(&todo);
-    while (freed <= wanted &&
-           (n = kp__list_pop_front(&io->standing[STANDS_LINGERING])) != NULL) {
-        kp__list_push_back(&todo, n);
+    while (freed <= wanted && (n = kp__heap_first(&io->lingers)) != NULL) {
+        struct sender_partition *sp =
+            KP_CONTAINER(n, struct sender_partition, timer);
+
+        kp__heap_remove(&io->lingers, n);
+        kp__list_remove(&sp->link);
+        kp__list_push_back(&todo, &sp->link);
         freed += CHUNK_SMALL_SIZE;
     }
     plan_each(io, &todo);

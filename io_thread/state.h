@@ -116,6 +116,7 @@ struct io_thread {
     struct sender_node *nodes; /* all there are */
     struct list active;
     struct heap timers;    /* sender_partition.timer */
+    struct heap lingers;   /* the same, of those that linger */
     int64_t linger_less_ns; /* while others go, by so much */
     struct heap deadlines; /* sender_partition.deadline */
     bool progressed;       /* this turn did something and more may be possible */
@@ -159,5 +160,14 @@ struct io_thread {
     struct list to_weigh; /* topics (weigh_link) whose weights are out of date */
     int64_t weights_at_ns; /* not before */
 };
+
+/* Where the timer of a partition that stands so is.  Lingers are apart, so that
+ * the oldest can be had: a head that stood elsewhere meanwhile may be older than
+ * all that linger already. */
+static inline struct heap *kp__times_of(struct io_thread *io,
+                                        enum standing where)
+{
+    return where == STANDS_LINGERING ? &io->lingers : &io->timers;
+}
 
 #endif

@@ -43,6 +43,38 @@ START_TEST(linger_to_the_moment)
 }
 END_TEST
 
+/* So does the head that was kept from sending when younger ones of others began
+ * to linger. */
+START_TEST(an_older_head_is_company_wherever_it_stood)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 3,
+        .settings = WORLD_SETTINGS("linger.ms", "10000", "metadata.max.age.ms",
+                                   "1000")});
+    struct kb_cluster *c = world_cluster(w);
+    struct world_record *first, *kept, *younger;
+
+    ck_assert(kb_leader_move(c, "t", 0, -1, true, world_now_ns(w)));
+    (void)world_send(w, 1);
+    (void)world_send(w, 2);
+    world_settle(w);
+    first = world_send(w, 1);
+    world_run_ms(w, 4000);
+    kept = world_send(w, 0);
+    world_run_ms(w, 2000);
+    younger = world_send(w, 2);
+    world_run_ms(w, 500);
+    ck_assert(kb_leader_move(c, "t", 0, 1, true, world_now_ns(w)));
+    world_settle(w);
+    ck_assert_uint_eq(world_attempts(w), 5);
+    ck_assert_int_eq(kept->reported_ns, first->reported_ns);
+    ck_assert_int_lt(first->reported_ns - first->called_ns, 10100 * MS);
+    ck_assert_int_ge(younger->reported_ns - younger->called_ns, 10000 * MS);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* A14: the earlier of two lingers; and what has lingered for half of its own by
  * then goes with it, in one request, unless senders may still compress it. */
 START_TEST(each_partition_lingers_for_itself)
@@ -618,6 +650,7 @@ static Suite *sender_batches_suite(void)
     TCase *t = tcase_create("sender_batches");
 
     tcase_add_test(t, linger_to_the_moment);
+    tcase_add_test(t, an_older_head_is_company_wherever_it_stood);
     tcase_add_loop_test(t, each_partition_lingers_for_itself, 0, 3);
     tcase_add_test(t, a_full_batch_does_not_linger);
     tcase_add_loop_test(t, a_large_record_is_its_own_batch, 0, 2);
