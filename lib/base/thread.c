@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 
@@ -120,6 +121,11 @@ void kp__fork_watch(void)
 uint32_t kp__fork_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+void kp__child_end(void)
+{
+    _exit(0);
 }
 
 /* -- Callbacks -- */
