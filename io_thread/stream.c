@@ -300,6 +300,8 @@ bool kp__stream_write(struct node *n)
     size_t total, left = WRITE_BURST;
     bool any = false;
 
+    if (n->writing == WRITING_BROKEN)
+        return false; /* it broke while it stood in line */
     while (!kp__list_empty(&n->queue) && left > 0) {
         size_t written = 0;
         int count = gather(n, &total), sys_errno = 0;

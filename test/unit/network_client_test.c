@@ -2,10 +2,12 @@
 /* network_client_test.c - connections, requests and their ends, on a network in
  * memory.  What the ids (N1 .. N10) ask stands in test/README.md. */
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "io_thread/client.h"
 #include "lib/base/mem.h"
 #include "lib/base/wait.h"
 #include "test/support/client_rig.h"
@@ -712,6 +714,32 @@ START_TEST(a_connection_that_cannot_be_watched_is_over)
     ck_assert_uint_eq(fake_net_open_count(r.net), 0);
     rig_run(&r, 2 * KP_NS_PER_SEC);
     (void)rig_connect(&r, "10.0.0.1", 9092);
+    probe_fini(&p);
+    rig_fini(&r);
+}
+END_TEST
+
+/* One that breaks while it stands in line to be written to. */
+START_TEST(a_broken_connection_is_written_to_no_more)
+{
+    size_t before, after;
+    struct rig r;
+    struct node *n;
+    struct probe p;
+
+    memset(&p, 0, sizeof p);
+    rig_init(&r, "10.0.0.1:9092");
+    n = rig_connect(&r, "10.0.0.1", 9092);
+    (void)fake_conn_received(conn(&r), &before);
+    probe_send(&p, &r, n);
+    kp__connection_broken(n, ENOMEM);
+    ck_assert(!kp__client_write(r.client, fake_net_now_ns(r.net)));
+    (void)fake_conn_received(conn(&r), &after);
+    ck_assert_uint_eq(after, before);
+    ck_assert_int_eq(n->writing, WRITING_BROKEN);
+    rig_turn(&r);
+    ck_assert_uint_eq(r.down, 1);
+    ck_assert_uint_eq(p.ends, 1);
     probe_fini(&p);
     rig_fini(&r);
 }
@@ -1968,6 +1996,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, cut_at_every_byte_tells_sent_from_unsent);
     tcase_add_loop_test(t, answer_before_the_end_counts, 0, 2);
     tcase_add_loop_test(t, a_connection_that_cannot_be_watched_is_over, 0, 2);
+    tcase_add_test(t, a_broken_connection_is_written_to_no_more);
     tcase_add_test(t, n1_a_late_answer_ends_the_connection_and_all_on_it);
     tcase_add_test(t, an_answer_that_is_there_beats_the_deadline);
     tcase_add_test(t, bytes_that_trickle_do_not_put_the_deadline_off);
