@@ -134,7 +134,7 @@ static void set_status(struct metadata *m, struct topic_meta *t, kp_err err,
 
 /* False: another line came just before it. */
 static bool log_trouble(struct metadata *m, const char *name, size_t size,
-                        const struct trouble *t)
+                        const struct trouble *t, const char *why)
 {
     char shown[256], more[64] = "";
 
@@ -145,13 +145,14 @@ static bool log_trouble(struct metadata *m, const char *name, size_t size,
                          (unsigned)t->answers);
     return kp__log_limited(m->log, &m->topic_limit, TELL_AGAIN_NS, KP_LOG_WARN,
                            "metadata", "topic %s: %s%s", shown,
-                           kp__error_info(t->err)->name, more);
+                           why != NULL ? why : kp__error_info(t->err)->name,
+                           more);
 }
 
 /* An answer says so of a topic: it is told as soon as lines may be, and for as
- * long as that goes on from time to time. */
+ * long as that goes on from time to time.  why: or NULL, the error's name. */
 static void note_trouble(struct metadata *m, const char *name, size_t size,
-                         struct trouble *t, kp_err err)
+                         struct trouble *t, kp_err err, const char *why)
 {
     int64_t wait_ns = TELL_AGAIN_NS;
 
@@ -161,7 +162,7 @@ static void note_trouble(struct metadata *m, const char *name, size_t size,
     else if (t->answers < UINT32_MAX)
         t->answers++;
     /* All topics share one limit: who is held back by it stays due. */
-    if (m->now_ns < t->tell_ns || !log_trouble(m, name, size, t))
+    if (m->now_ns < t->tell_ns || !log_trouble(m, name, size, t, why))
         return;
     if (m->now_ns - t->since_ns > wait_ns)
         wait_ns = m->now_ns - t->since_ns;
@@ -170,21 +171,29 @@ static void note_trouble(struct metadata *m, const char *name, size_t size,
     t->tell_ns = kp__ns_add(m->now_ns, wait_ns);
 }
 
+#define TOO_MANY_SIZE 160
+
 /* No Kafka cluster has as many as a producer takes: what says so is something
  * else, or broken. */
-static void log_too_many(struct metadata *m, const char *name, size_t size,
+static void too_many(char out[TOO_MANY_SIZE], size_t count, int32_t room)
+{
+    (void)kp__format(out, TOO_MANY_SIZE,
+                     "a broker says that it has %zu partitions, and there is "
+                     "room for %d (%d of a topic, %d of all); check what "
+                     "answers as a broker",
+                     count, (int)room, TOPIC_PARTITIONS_MAX, PARTITIONS_MAX);
+}
+
+/* Of a topic in use, which keeps those it has. */
+static void log_too_many(struct metadata *m, const struct topic_name *name,
                          size_t count, int32_t room)
 {
-    char shown[256];
+    char shown[256], why[TOO_MANY_SIZE];
 
-    kp__str_escape(shown, sizeof shown, name, size);
+    kp__str_escape(shown, sizeof shown, name->text, name->size);
+    too_many(why, count, room);
     kp__log_limited(m->log, &m->count_limit, 10 * KP_NS_PER_SEC, KP_LOG_WARN,
-                    "metadata",
-                    "topic %s: a broker says that it has %zu partitions, and "
-                    "there is room for %d (%d of a topic, %d of all): they are "
-                    "not taken; check what answers as a broker",
-                    shown, count, (int)room, TOPIC_PARTITIONS_MAX,
-                    PARTITIONS_MAX);
+                    "metadata", "topic %s: %s", shown, why);
 }
 
 /* -- a topic in use -- */
@@ -193,12 +202,11 @@ static void log_too_many(struct metadata *m, const char *name, size_t size,
 static int32_t count_taken(struct metadata *m, const struct topic_meta *t,
                            size_t entries)
 {
-    const struct topic_name *name = t->topic->name;
     int32_t room = kp__topics_room(m->topics, t->topic);
 
     if (entries <= (size_t)room)
         return (int32_t)entries;
-    log_too_many(m, name->text, name->size, entries, room);
+    log_too_many(m, t->topic->name, entries, room);
     return t->count;
 }
 
@@ -228,7 +236,7 @@ static bool topic_failed(struct metadata *m, struct topic_meta *t, kp_err err)
     bool news = t->err != err;
 
     t->err = err;
-    note_trouble(m, name->text, name->size, &t->trouble, err);
+    note_trouble(m, name->text, name->size, &t->trouble, err, NULL);
     if (news) {
         kp__topics_refuse(m->topics, name->text, name->size, err);
         set_status(m, t, err, 0);
@@ -277,7 +285,7 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
     t->announce = false;
     if (leaderless > 0) {
         note_trouble(m, t->topic->name->text, t->topic->name->size, &t->trouble,
-                     KP_LEADER_NOT_AVAILABLE);
+                     KP_LEADER_NOT_AVAILABLE, NULL);
         m->full_due = true;
     } else {
         t->trouble.err = KP_OK;
@@ -288,18 +296,30 @@ static bool topic_known(struct metadata *m, struct topic_meta *t,
 
 /* -- a name that is wanted -- */
 
-static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
+static void set_name_status(struct metadata *m, const struct wanted *w,
+                            kp_err err, const char *why)
 {
-    bool news = w->err != err;
-
-    w->err = err;
-    note_trouble(m, w->name, w->size, &w->trouble, err);
-    if (news) {
-        kp__topics_refuse(m->topics, w->name, w->size, err);
+    if (why != NULL)
+        kp__status_topic(m->status, w->name, w->size, err, KP_OK,
+                         "topic %.*s: %s", (int)w->size, w->name, why);
+    else
         kp__status_topic(m->status, w->name, w->size, err, KP_OK,
                          "topic %.*s: the brokers say %s: %s", (int)w->size,
                          w->name, kp__error_info(err)->name,
                          kp__error_info(err)->text);
+}
+
+/* why: or NULL, what the error says. */
+static bool name_failed(struct metadata *m, struct wanted *w, kp_err err,
+                        const char *why)
+{
+    bool news = w->err != err;
+
+    w->err = err;
+    note_trouble(m, w->name, w->size, &w->trouble, err, why);
+    if (news) {
+        kp__topics_refuse(m->topics, w->name, w->size, err);
+        set_name_status(m, w, err, why);
     }
     if (kp__error_may_pass(err))
         kp__wanted_due(m, w);
@@ -311,14 +331,10 @@ static bool name_failed(struct metadata *m, struct wanted *w, kp_err err)
 static bool name_too_large(struct metadata *m, struct wanted *w, size_t entries,
                            int32_t room)
 {
-    log_too_many(m, w->name, w->size, entries, room);
-    if (!name_failed(m, w, KP_ETOPIC))
-        return false;
-    kp__status_topic(m->status, w->name, w->size, KP_ETOPIC, KP_OK,
-                     "topic %.*s: a broker says that it has %zu partitions, "
-                     "and there is room for %d; check what answers as a broker",
-                     (int)w->size, w->name, entries, (int)room);
-    return true;
+    char why[TOO_MANY_SIZE];
+
+    too_many(why, entries, room);
+    return name_failed(m, w, KP_ETOPIC, why);
 }
 
 static bool name_confirmed(struct metadata *m, struct wanted *w,
@@ -333,7 +349,7 @@ static bool name_confirmed(struct metadata *m, struct wanted *w,
     t = kp__meta_confirm(m, w->name, w->size, (int32_t)entries);
     if (t == NULL)
         return name_failed(
-            m, w, kp__topics_is_full(m->topics) ? KP_ETOPIC : KP_ENOMEM);
+            m, w, kp__topics_is_full(m->topics) ? KP_ETOPIC : KP_ENOMEM, NULL);
     t->status_set = w->err != KP_OK;
     kp__wanted_drop(m, w);
     (void)topic_known(m, t, version, a);
@@ -375,7 +391,7 @@ static bool take_topic(struct metadata *m, int16_t version,
         w = kp__wanted_find(m, a->name.data, a->name.size);
     if (w == NULL)
         return false; /* not asked for */
-    return err != KP_OK ? name_failed(m, w, err)
+    return err != KP_OK ? name_failed(m, w, err, NULL)
                         : name_confirmed(m, w, version, a);
 }
 

@@ -1227,6 +1227,7 @@ START_TEST(more_partitions_than_any_topic_has)
     struct world w;
     struct topic_wait *t;
     int64_t since_ns;
+    kp_error e;
 
     world_init(&w, 1);
     (void)say(&w, "vast", 1);
@@ -1240,6 +1241,10 @@ START_TEST(more_partitions_than_any_topic_has)
     ck_assert_int_eq(kp__topics_wait_state(w.topics, t, &since_ns), KP_ETOPIC);
     ck_assert(rig_logged(&w.r, "topic vast: a broker says that it has 200001 "
                                "partitions, and there is room for 200000"));
+    ck_assert(!rig_logged(&w.r, "topic vast: KP_ETOPIC")); /* once is enough */
+    ck_assert_int_eq(kp__status_get(&w.r.status, "vast", 4, &e), KP_ETOPIC);
+    ck_assert_ptr_nonnull(strstr(e.text, "there is room for 200000"));
+    ck_assert_ptr_nonnull(strstr(e.text, "check what answers as a broker"));
     unwant(&w, t);
     say_many(&w, 1, TOPIC_PARTITIONS_MAX + 7);
     fake_net_advance_ns(w.r.net, 20 * SEC);
