@@ -347,8 +347,7 @@ static bool let_grow(struct topics *t, struct topic *e, int32_t count)
 
     if (old != NULL && old->count >= count)
         return true;
-    if (count > kp__topics_room(t, old != NULL ? e : NULL))
-        return false;
+    KP_CHECK(count <= kp__topics_room(t, old != NULL ? e : NULL));
     v = make_view(t, e, old, count);
     if (v == NULL)
         return false;

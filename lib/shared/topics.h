@@ -133,8 +133,8 @@ void kp__topics_want_retry(struct topics *t, struct kp_cq *cq);
  * what the bounds above leave. */
 int32_t kp__topics_room(const struct topics *t, const struct topic *e);
 /* A broker confirmed the topic with `count` partitions: make the entry or let
- * it grow (never shrink).  NULL: no memory, the table is full, or `count` is
- * more than there is room for. */
+ * it grow (never shrink).  `count` is no more than it has, or there is room
+ * for.  NULL: no memory, or the table is full. */
 struct topic *kp__topics_publish(struct topics *t, const char *name,
                                  size_t size, int32_t count);
 /* What was published is complete (leaders too): raise the topic's version and
