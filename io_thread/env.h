@@ -95,6 +95,8 @@ struct io_env {
 extern const struct transport_ops kp__tcp_transport;
 extern const struct poller_ops kp__system_poller; /* epoll, else poll(2) */
 extern const struct poller_ops kp__poll_poller;   /* poll(2) everywhere */
+/* What both have as `pause`.  In poller_poll.c. */
+void kp__poller_pause(struct poller *p, int64_t until_ns);
 extern const struct resolver_ops kp__system_resolver;
 
 #endif

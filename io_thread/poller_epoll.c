@@ -157,14 +157,6 @@ static int epoll_wait_until(struct poller *p, int64_t now_ns,
     return n;
 }
 
-static void epoll_pause(struct poller *p, int64_t until_ns)
-{
-    _Atomic uint32_t nobodys = 0;
-
-    (void)p;
-    (void)kp__wait(&nobodys, 0, until_ns);
-}
-
 const struct poller_ops kp__system_poller = {
     .create = epoll_make,
     .destroy = epoll_destroy,
@@ -172,7 +164,7 @@ const struct poller_ops kp__system_poller = {
     .change = epoll_change,
     .remove = epoll_remove,
     .wait = epoll_wait_until,
-    .pause = epoll_pause,
+    .pause = kp__poller_pause,
     .arg = NULL,
 };
 

@@ -168,7 +168,7 @@ static int collect(struct poller *p, struct poll_event *out, int max)
     return n;
 }
 
-static void poll_pause(struct poller *p, int64_t until_ns)
+void kp__poller_pause(struct poller *p, int64_t until_ns)
 {
     _Atomic uint32_t nobodys = 0;
 
@@ -189,9 +189,9 @@ static int poll_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
         return -1;
     /* The system had no memory for its own tables just now. */
     if (deadline_ns > now_ns)
-        poll_pause(p, deadline_ns < now_ns + NO_MEMORY_PAUSE_NS
-                          ? deadline_ns
-                          : now_ns + NO_MEMORY_PAUSE_NS);
+        kp__poller_pause(p, deadline_ns < now_ns + NO_MEMORY_PAUSE_NS
+                                ? deadline_ns
+                                : now_ns + NO_MEMORY_PAUSE_NS);
     return 0;
 }
 
@@ -199,7 +199,7 @@ static int poll_wait(struct poller *p, int64_t now_ns, int64_t deadline_ns,
     { \
         .create = poll_make, .destroy = poll_destroy, .add = poll_add, \
         .change = poll_change, .remove = poll_remove, .wait = poll_wait, \
-        .pause = poll_pause, .arg = NULL \
+        .pause = kp__poller_pause, .arg = NULL \
     }
 
 const struct poller_ops kp__poll_poller = POLL_OPS;
