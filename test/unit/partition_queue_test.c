@@ -281,6 +281,26 @@ START_TEST(batches_expire_at_their_deadline)
 }
 END_TEST
 
+/* Who read the clock first may get the queue's lock last: deadlines follow the
+ * order of the batches all the same. */
+START_TEST(deadlines_are_in_the_order_of_batches)
+{
+    int64_t first_ns = START_NS + KP_NS_PER_MS;
+    int64_t timeout_ns = f.settings.delivery_timeout_ns;
+    struct list out;
+
+    f.fake.mono_ns = first_ns;
+    make_batches(1);
+    f.fake.mono_ns = START_NS;
+    ck_assert_int_eq(append_bytes(1, 1500, 0), KP_OK);
+    ck_assert_uint_eq(look_at(q).batch_count, 2);
+    ck_assert_int_eq(look_at(q).open_created_ns, first_ns);
+    ck_assert_uint_eq(expire(first_ns + timeout_ns - 1, &out), 0);
+    ck_assert_uint_eq(expire(first_ns + timeout_ns, &out), 2);
+    fail_all(&out);
+}
+END_TEST
+
 /* A25. */
 START_TEST(an_endless_delivery_timeout_does_not_overflow)
 {
@@ -512,6 +532,7 @@ static Suite *partition_queue_suite(void)
     t = tcase_create("fates");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, batches_expire_at_their_deadline);
+    tcase_add_test(t, deadlines_are_in_the_order_of_batches);
     tcase_add_test(t, an_endless_delivery_timeout_does_not_overflow);
     tcase_add_test(t, the_longest_delivery_timeout_ends);
     tcase_add_test(t, a_retried_batch_is_found_while_it_waits);
