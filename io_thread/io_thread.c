@@ -196,7 +196,7 @@ static void *io_main(void *arg)
         kp__io_thread_run_once(io, kp__now_ns(&io->env.clock));
     }
     if (io->forked)
-        kp__child_end(); /* connections, exit functions: all the parent's */
+        return NULL; /* the connections are the parent's, and nobody else here */
     /* seq_cst: an op posted after this is seen to by who posted it, one posted
      * before by us. */
     atomic_store(&io->p->ended, 1);

@@ -19,8 +19,8 @@
  *           none.  No call is a cancellation point.  In a child of fork(2) every
  *           call on what it inherited says KP_EFORK; *_destroy works, and
  *           touches no socket.  dlclose(3) leaves the library mapped.
- *           A child forked in a delivery callback ends there, as by _exit(0),
- *           if that returns.
+ *           A child forked in a delivery callback leaves by _exit or exec: if
+ *           the callback returns in it, only its thread ends.
  */
 #ifndef KP_KP_H
 #define KP_KP_H

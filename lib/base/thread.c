@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/mem.h"
 
@@ -121,11 +120,6 @@ void kp__fork_watch(void)
 uint32_t kp__fork_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);
-}
-
-void kp__child_end(void)
-{
-    _exit(0);
 }
 
 /* -- Callbacks -- */

@@ -43,9 +43,6 @@ static inline void kp__cancel_on(int state)
  * is in a child.  kp__fork_watch installs the handler once a process. */
 void kp__fork_watch(void);
 uint32_t kp__fork_generation(void);
-/* A child that was forked inside of us, and came back: all that it could go on
- * with is its parent's, its exit functions and half-written files too. */
-_Noreturn void kp__child_end(void);
 
 /* True while this thread runs user code for us (callbacks of any producer); not
  * in a child that was forked in it. */

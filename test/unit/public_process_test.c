@@ -536,11 +536,6 @@ struct nest {
     bool returns; /* in the child; else it uses a producer of its own */
 };
 
-static void end_badly(void)
-{
-    _exit(9);
-}
-
 static void fork_once(const kp_report *report)
 {
     struct nest *n = report->tag;
@@ -556,14 +551,11 @@ static void fork_once(const kp_report *report)
     (void)alarm(30);
     if (!n->returns)
         _exit(own_producer(NULL));
-    (void)atexit(end_badly); /* the parent's are not run in it */
-    (void)start_producer(
-        make_config(kp_broker_bootstrap(broker), "linger.ms", "5", NULL));
 }
 
 /* A child that was forked in a callback may do what any other may; and if the
  * callback returns in it, it does not go on as a second I/O thread on the
- * parent's connections, but ends, whatever it has made for itself. */
+ * parent's connections, but ends. */
 START_TEST(a_child_of_a_callback)
 {
     kp_producer *p = MAKE_PRODUCER("linger.ms", "5", NULL);
