@@ -37,18 +37,23 @@ static inline void relax(void)
 #endif
 }
 
-/* Where others sleep for it, too: once nobody who finds sleepers spins any more,
- * each who comes sleeps and has to be woken, for ever. */
-static bool spin(struct mutex *m)
+/* Take it if it is let go of within so many looks, with more and more pauses
+ * between them.  Where others sleep for it, too: once nobody who finds sleepers
+ * looks any more, each who comes sleeps and has to be woken, for ever. */
+static bool look(struct mutex *m, int looks, int pauses_max)
 {
-    uint32_t seen;
+    int pauses = 1;
 
-    for (int i = 0; i < SPINS; i++) {
+    while (looks-- > 0) {
         /* relaxed: only looked at, so that the line stays with its owner */
-        seen = atomic_load_explicit(&m->state, memory_order_relaxed);
-        if (seen == MUTEX_FREE && kp__mutex_try_take(m))
+        if (atomic_load_explicit(&m->state, memory_order_relaxed) ==
+                MUTEX_FREE &&
+            kp__mutex_try_take(m))
             return true;
-        relax();
+        for (int k = 0; k < pauses; k++)
+            relax();
+        if (pauses < pauses_max)
+            pauses *= 2;
     }
     return false;
 }
@@ -63,7 +68,7 @@ static void sleep_for(struct mutex *m)
 
 void kp__mutex_take_slow(struct mutex *m)
 {
-    if (!spin(m))
+    if (!look(m, SPINS, 1))
         sleep_for(m);
 }
 
@@ -81,19 +86,7 @@ void kp__mutex_wake(struct mutex *m)
 
 void kp__mutex_take_patiently(struct mutex *m)
 {
-    int pauses = 1;
-
-    for (int i = 0; i < LOOKS; i++) {
-        /* relaxed: only looked at, as in spin */
-        if (atomic_load_explicit(&m->state, memory_order_relaxed) ==
-                MUTEX_FREE &&
-            kp__mutex_try_take(m))
-            return;
-        for (int k = 0; k < pauses; k++)
-            relax();
-        if (pauses < PAUSES_MAX)
-            pauses *= 2;
-    }
-    sleep_for(m);
+    if (!look(m, LOOKS, PAUSES_MAX))
+        sleep_for(m);
 }
 #endif
