@@ -8,6 +8,7 @@
 #define KP_TEST_UNIT_PUBLIC_FIXTURE_H
 
 #include <check.h>
+#include <dirent.h>
 #include <kp/kp.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -143,6 +144,20 @@ static inline void set_all(kp_config *c, va_list settings)
 
         ASSERT_OK(kp_config_set(c, name, value, &error));
     }
+}
+
+/* Threads of this process. */
+static inline int threads_now(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    struct dirent *e;
+    int n = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while ((e = readdir(d)) != NULL)
+        n += e->d_name[0] != '.';
+    (void)closedir(d);
+    return n;
 }
 
 static inline kp_config *make_config(const char *bootstrap, ...)

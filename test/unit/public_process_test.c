@@ -48,19 +48,6 @@ static void read_text(const char *path, char *out, size_t capacity)
     out[n] = '\0';
 }
 
-static int threads_now(void)
-{
-    DIR *d = opendir("/proc/self/task");
-    struct dirent *e;
-    int n = 0;
-
-    ck_assert_ptr_nonnull(d);
-    while ((e = readdir(d)) != NULL)
-        n += e->d_name[0] != '.';
-    (void)closedir(d);
-    return n;
-}
-
 /* The number of the thread with this name; 0: none. */
 static long thread_named(const char *name)
 {

@@ -2,7 +2,6 @@
 /* The shared library loaded by name, used, and given back with dlclose(3): O14 of
  * ../FAULTS.md.  KP_LIBRARY in the environment is its path; this program's own
  * copy of the library is the broker's. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -65,19 +64,6 @@ static kp_producer *begin(const struct loaded *l, const char *servers,
 }
 
 /* -- what is left -- */
-
-static int threads_now(void)
-{
-    DIR *d = opendir("/proc/self/task");
-    struct dirent *e;
-    int n = 0;
-
-    ck_assert_ptr_nonnull(d);
-    while ((e = readdir(d)) != NULL)
-        n += e->d_name[0] != '.';
-    (void)closedir(d);
-    return n;
-}
 
 static bool threads_are(void *arg)
 {
