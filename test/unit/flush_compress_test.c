@@ -317,19 +317,36 @@ START_TEST(close_while_compressing)
 }
 END_TEST
 
+#define TAKEN_MAX 16
+
+/* All compressors that there are; returns how many. */
+static int take_all(struct record_accumulator *a, struct compressor **taken)
+{
+    int n = 0;
+
+    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
+        ck_assert_int_lt(++n, TAKEN_MAX);
+    return n;
+}
+
+static void give_all(struct record_accumulator *a, struct compressor **taken,
+                     int n)
+{
+    while (n > 0)
+        kp__compressors_give(a->compressors, taken[--n]);
+}
+
 /* All compressors are in use when the flush begins, by senders or by other
  * flushes: the first that is given back is its. */
 START_TEST(a_compressor_that_is_given_back_is_used)
 {
     struct world *w = begin("zstd", 1);
     struct record_accumulator *a = &w->p->accumulator;
-    struct compressor *taken[16];
+    struct compressor *taken[TAKEN_MAX];
     struct world_call *c, *other;
     struct batch *b;
-    int n = 0;
+    int n = take_all(a, taken);
 
-    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
-        ck_assert_int_lt(++n, 16);
     ck_assert_int_gt(n, 0);
     (void)backlog(w, 0, 40);
     c = world_flush(w, KP_FOREVER);
@@ -347,8 +364,7 @@ START_TEST(a_compressor_that_is_given_back_is_used)
     ck_assert_int_eq(c->err, KP_OK);
     ck_assert_int_eq(other->err, KP_OK);
     ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 0);
-    while (n > 0)
-        kp__compressors_give(a->compressors, taken[--n]);
+    give_all(a, taken, n);
     all_stored(w);
     world_end(w);
 }
@@ -359,12 +375,10 @@ START_TEST(a_flush_that_gives_up_leaves_the_line)
 {
     struct world *w = begin("zstd", 1);
     struct record_accumulator *a = &w->p->accumulator;
-    struct compressor *taken[16];
+    struct compressor *taken[TAKEN_MAX];
     struct world_call *c;
-    int n = 0;
+    int n = take_all(a, taken);
 
-    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
-        ck_assert_int_lt(++n, 16);
     kb_node_stop(world_cluster(w), 1, false, world_now_ns(w));
     (void)backlog(w, 0, 20);
     c = world_flush(w, 100);
@@ -375,8 +389,7 @@ START_TEST(a_flush_that_gives_up_leaves_the_line)
     ck_assert_int_eq(c->err, KP_PENDING);
     ck_assert_uint_eq(atomic_load(&a->claims.waiting_count), 0);
     kp__claims_chance(&a->claims); /* nobody is there */
-    while (n > 0)
-        kp__compressors_give(a->compressors, taken[--n]);
+    give_all(a, taken, n);
     kb_node_start(world_cluster(w), 1, KB_KEEP_STATE, world_now_ns(w));
     world_settle(w);
     world_check(w);
@@ -390,12 +403,10 @@ START_TEST(a_turn_that_is_too_late_is_passed_on)
 {
     struct world *w = begin("zstd", 1);
     struct record_accumulator *a = &w->p->accumulator;
-    struct compressor *taken[16];
+    struct compressor *taken[TAKEN_MAX];
     struct world_call *late, *other;
-    int n = 0;
+    int n = take_all(a, taken);
 
-    while ((taken[n] = kp__compressors_take(a->compressors)) != NULL)
-        ck_assert_int_lt(++n, 16);
     kb_node_stop(world_cluster(w), 1, false, world_now_ns(w));
     (void)backlog(w, 0, 20);
     late = world_flush(w, 100);
@@ -409,8 +420,7 @@ START_TEST(a_turn_that_is_too_late_is_passed_on)
     ck_assert(!late->done);
     ck_assert_uint_eq(late->compressed, 0);
     ck_assert_uint_ge(other->compressed, 8);
-    while (n > 0)
-        kp__compressors_give(a->compressors, taken[--n]);
+    give_all(a, taken, n);
     kb_node_start(world_cluster(w), 1, KB_KEEP_STATE, world_now_ns(w));
     world_settle(w);
     ck_assert(late->done);
