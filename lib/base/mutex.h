@@ -33,11 +33,16 @@ void kp__mutex_note_unlocked(const struct mutex *m);
 void kp__mutex_check_held(const struct mutex *m);
 /* Aborts if the calling thread holds any. */
 void kp__mutex_check_none(void);
+/* A test says of each lock that is tried whether it is to be found taken, as
+ * one that another thread holds is; fn NULL: as it is. */
+void kp__mutex_doubt(bool (*fn)(void *arg), void *arg);
+bool kp__mutex_seems_taken(void);
 #else
 static inline void kp__mutex_note_locked(const struct mutex *m) { (void)m; }
 static inline void kp__mutex_note_unlocked(const struct mutex *m) { (void)m; }
 static inline void kp__mutex_check_held(const struct mutex *m) { (void)m; }
 static inline void kp__mutex_check_none(void) {}
+static inline bool kp__mutex_seems_taken(void) { return false; }
 #endif
 
 /* -- The word, without the rule of one lock -- */
@@ -103,7 +108,7 @@ static inline void kp__mutex_lock_patiently(struct mutex *m)
 static inline bool kp__mutex_trylock(struct mutex *m)
 {
     kp__mutex_check_none();
-    if (!kp__mutex_try_take(m))
+    if (kp__mutex_seems_taken() || !kp__mutex_try_take(m))
         return false;
     kp__mutex_note_locked(m);
     return true;

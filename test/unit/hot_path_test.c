@@ -136,6 +136,11 @@ void kp__mutex_check_none(void)
         abort();
 }
 
+bool kp__mutex_seems_taken(void)
+{
+    return false;
+}
+
 typedef int clock_fn(clockid_t id, struct timespec *t);
 
 int clock_gettime(clockid_t id, struct timespec *t)
