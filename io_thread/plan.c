@@ -34,6 +34,8 @@ static void stand(struct io_thread *io, struct sender_partition *sp,
     kp__list_push_back(&sn->ready, &sp->link);
     if (!kp__node_linked(&sn->link))
         kp__list_push_back(&io->nodes_with_data, &sn->link);
+    /* Perhaps this turn's sending is over, or found its lock taken. */
+    io->progressed = true;
 }
 
 static void stand_until(struct io_thread *io, struct sender_partition *sp,
@@ -431,8 +433,24 @@ static void check_topic(void *arg, struct topic *t)
     }
 }
 
+/* Before a sleep nothing is left that a broker would take now. */
+static void check_sent(const struct io_thread *io)
+{
+    const struct list *nodes = &io->nodes_with_data;
+
+    for (struct list_node *n = kp__list_first(nodes); n != NULL;
+         n = kp__list_next(nodes, n)) {
+        const struct sender_node *sn =
+            KP_CONTAINER(n, const struct sender_node, link);
+
+        KP_CHECK(io->progressed ||
+                 !kp__client_can_send(io->client, sn->node, io->now_ns));
+    }
+}
+
 void kp__plan_check(struct io_thread *io)
 {
+    check_sent(io);
     kp__topics_each(io->p->topics, check_topic, io);
 }
 #endif

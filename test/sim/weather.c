@@ -384,6 +384,12 @@ static void do_claim(struct sim *s, struct rng *r)
     s->claims[i].batch = NULL;
 }
 
+/* Senders write while the I/O thread looks. */
+static void do_taken(struct sim *s, struct rng *r)
+{
+    world_find_taken(s->w, 0, sim_chance(r, 30) ? 0 : kp__rng_below(r, 60));
+}
+
 /* -- all of it -- */
 
 static const struct {
@@ -421,6 +427,7 @@ static const struct {
     {F_WALL, 60, do_wall},
     {F_HOLD, 30, do_hold},
     {F_CLAIM, 200, do_claim},
+    {F_TAKEN, 60, do_taken},
 };
 
 void sim_weather_step(struct sim *s)
@@ -508,6 +515,7 @@ void sim_weather_clear(struct sim *s)
     world_trace(s->w, "-- the weather clears");
     world_fail_memory(s->w, -1, 0);
     world_hold(s->w, false);
+    world_find_taken(s->w, 0, 0);
     for (uint32_t i = 0; i < SIM_CLAIMS; i++)
         finish_claim(s, i);
     world_rule_remove(s->w, -1);

@@ -179,6 +179,30 @@ long world_allocations(const struct world *w)
     return w->allocations;
 }
 
+/* -- locks -- */
+
+static bool is_taken(void *arg)
+{
+    struct world *w = arg;
+
+    if (w->taken_in > 0 && --w->taken_in == 0)
+        return true;
+    return w->taken_percent > 0 &&
+           kp__rng_below(&w->taken_rng, 100) < w->taken_percent;
+}
+
+void world_find_taken(struct world *w, long nth, uint32_t percent)
+{
+    w->taken_in = nth;
+    w->taken_percent = percent;
+    kp__mutex_doubt(is_taken, w);
+}
+
+bool world_found_taken(const struct world *w)
+{
+    return w->taken_in == 0;
+}
+
 /* -- the I/O thread -- */
 
 static void io_ended(struct world *w)
@@ -454,6 +478,8 @@ struct world *world_begin(const struct world_options *o)
 
     w->now_ns = w->begin_ns = BEGIN_NS;
     w->seed = o->seed;
+    kp__rng_seed(&w->taken_rng, o->seed);
+    kp__hop = (struct hop){0};
     kp__thread_rng_seed(o->seed); /* this thread is every sender */
     w->trace = trace_all || getenv("KP_WORLD_TRACE") != NULL;
     w->digest = UINT64_C(0xcbf29ce484222325);
@@ -499,6 +525,7 @@ void world_end(struct world *w)
     check_memory(w);
     if (kp_producer_destroy(w->p) != KP_OK)
         world_fail(w, "destroy failed");
+    kp__mutex_doubt(NULL, NULL);
     world_actors_fini(w);
     world_net_fini(w);
     kb_destroy(w->cluster);

@@ -244,6 +244,12 @@ void world_uncut(struct world *w);
 
 /* The poller fails, so many times. */
 void world_break_poller(struct world *w, int times);
+/* The nth lock of a partition that is tried from now on is found taken, as if
+ * another thread wrote a record (0: none), and each other one by so many
+ * percent. */
+void world_find_taken(struct world *w, long nth, uint32_t percent);
+/* Has the nth come? */
+bool world_found_taken(const struct world *w);
 /* The nth allocation of the library from now fails, and then every gap-th
  * (0: none more); -1: none.  Needs KP_FAILMALLOC; those of the brokers do
  * not count. */

@@ -55,6 +55,11 @@ struct world {
     uint32_t spins;
     uint32_t short_writes; /* that a link's step cut short, at spin_at_ns */
 
+    /* locks that are tried */
+    long taken_in; /* 0: none */
+    uint32_t taken_percent;
+    struct rng taken_rng;
+
     /* memory */
     long fails_in, fails_gap; /* -1: never */
     long allocations, calls_before;

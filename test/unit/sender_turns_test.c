@@ -127,6 +127,40 @@ START_TEST(an_id_is_got_behind_a_slow_metadata_request)
 }
 END_TEST
 
+/* -- senders that have the lock -- */
+
+/* One try for a lock after another is the one that finds it taken.  The record
+ * goes when its linger is over all the same: nothing else would wake the I/O
+ * thread for it. */
+START_TEST(a_lock_that_is_taken_delays_nothing)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("linger.ms", "20")});
+    bool found = true;
+    long tries = 0;
+
+    warm_up(w, 1);
+    while (found) {
+        size_t first = world_attempts(w);
+        int64_t sent_ns;
+
+        ck_assert_int_lt(++tries, 100);
+        (void)world_send(w, 0);
+        sent_ns = world_now_ns(w);
+        world_find_taken(w, tries, 0);
+        world_settle(w);
+        found = world_found_taken(w);
+        world_find_taken(w, 0, 0);
+        ck_assert_uint_eq(world_attempts(w), first + 1);
+        ck_assert_int_eq(at(w, first)->at_ns - sent_ns, (20 + 1) * MS);
+    }
+    /* when the linger begins, when it is over, for the request, and after it */
+    ck_assert_int_ge(tries, 5);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* -- backoff and leaders -- */
 
 static struct world *begin_with_leaders(const char *backoff_ms)
@@ -575,6 +609,7 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, one_partition_of_each_broker_a_request);
     tcase_add_test(t, a_broker_without_partitions_gets_no_request);
     tcase_add_test(t, an_id_is_got_behind_a_slow_metadata_request);
+    tcase_add_test(t, a_lock_that_is_taken_delays_nothing);
     tcase_add_test(t, each_new_leader_skips_one_backoff);
     tcase_add_test(t, without_epochs_the_backoff_stands);
     tcase_add_test(t, without_news_both_wait);
