@@ -26,6 +26,9 @@ static void stand(struct io_thread *io, struct sender_partition *sp,
     struct sender_node *sn = sp->leader;
 
     sp->standing = where;
+    /* For another turn, as this one's may be over, or found its lock taken. */
+    if (where == STANDS_READY || where == STANDS_SEALED || where == STANDS_BUSY)
+        io->progressed = true;
     if (where != STANDS_READY) {
         if (where != STANDS_IDLE)
             kp__list_push_back(&io->standing[where], &sp->link);
@@ -34,8 +37,6 @@ static void stand(struct io_thread *io, struct sender_partition *sp,
     kp__list_push_back(&sn->ready, &sp->link);
     if (!kp__node_linked(&sn->link))
         kp__list_push_back(&io->nodes_with_data, &sn->link);
-    /* Perhaps this turn's sending is over, or found its lock taken. */
-    io->progressed = true;
 }
 
 static void stand_until(struct io_thread *io, struct sender_partition *sp,
@@ -51,8 +52,7 @@ static void stand_until(struct io_thread *io, struct sender_partition *sp,
 static void plan_open(struct io_thread *io, struct sender_partition *sp,
                       const struct queue_view *v)
 {
-    int64_t until_ns =
-        kp__ns_add(v->head_created_ns, io->settings->linger_ns);
+    int64_t until_ns = kp__ns_add(v->head_created_ns, io->settings->linger_ns);
 
     if (v->head_full || v->expedite || io->closing ||
         (sp->leader != NULL && sp->leader->unreachable) ||
@@ -168,8 +168,9 @@ static void plan_look(struct io_thread *io, struct sender_partition *sp,
         backlog = v.batch_count + sp->on_wire;
         watch_deadline(io, sp, v.head_deadline_ns);
         if (v.open_created_ns != KP_NEVER)
-            watch_deadline(io, sp, kp__ns_add(v.open_created_ns,
-                                              io->p->accumulator.open_max_ns));
+            watch_deadline(
+                io, sp,
+                kp__ns_add(v.open_created_ns, io->p->accumulator.open_max_ns));
         note_active(io, sp, true);
         plan_head(io, sp, &v);
         break;
@@ -433,11 +434,13 @@ static void check_topic(void *arg, struct topic *t)
     }
 }
 
-/* Before a sleep nothing is left that a broker would take now. */
-static void check_sent(const struct io_thread *io)
+/* Before a sleep nothing is left to be done now. */
+static void check_done(const struct io_thread *io)
 {
     const struct list *nodes = &io->nodes_with_data;
 
+    KP_CHECK(io->progressed || (kp__list_empty(&io->standing[STANDS_BUSY]) &&
+                                kp__list_empty(&io->standing[STANDS_SEALED])));
     for (struct list_node *n = kp__list_first(nodes); n != NULL;
          n = kp__list_next(nodes, n)) {
         const struct sender_node *sn =
@@ -450,7 +453,7 @@ static void check_sent(const struct io_thread *io)
 
 void kp__plan_check(struct io_thread *io)
 {
-    check_sent(io);
+    check_done(io);
     kp__topics_each(io->p->topics, check_topic, io);
 }
 #endif
