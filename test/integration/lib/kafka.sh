@@ -36,7 +36,8 @@ node_pid() { cat "$CLUSTER/n$1/pid" 2>/dev/null; }
 node_alive() { kill -0 "$(node_pid "$1")" 2>/dev/null; }
 
 # What all nodes have in common.  Sessions are short, so that a dead broker is
-# noticed in 1.5 seconds; min.insync.replicas has to stand at the controller.
+# noticed in 2.5 seconds, but not so short that one that gets no processor for a
+# while is taken for dead; min.insync.replicas has to stand at the controller.
 common_properties() {
     cat <<P
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
@@ -46,7 +47,7 @@ min.insync.replicas=$2
 offsets.topic.replication.factor=$1
 offsets.topic.num.partitions=4
 group.initial.rebalance.delay.ms=0
-broker.session.timeout.ms=1500
+broker.session.timeout.ms=2500
 broker.heartbeat.interval.ms=200
 auto.create.topics.enable=false
 log.initial.task.delay.ms=500
@@ -211,6 +212,15 @@ admin() {
 
 # leader_of TOPIC PARTITION: its broker, -1 for none
 leader_of() { admin describe "$1" | awk -v p="$2" '$1 == p { print $2 }'; }
+
+# led_by TOPIC PARTITION NODE; led_by_another: it has a leader, not this node.
+# A broker may answer with what it knew a moment ago: wait for these.
+led_by() { [ "$(leader_of "$1" "$2")" = "$3" ]; }
+led_by_another() {
+    local leader
+    leader=$(leader_of "$1" "$2")
+    [ -n "$leader" ] && [ "$leader" -ge 0 ] && [ "$leader" != "$3" ]
+}
 
 # in_sync TOPIC N: each partition has a leader and N replicas in sync
 in_sync() {

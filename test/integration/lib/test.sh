@@ -144,6 +144,13 @@ holds_some() {
 # finding WORD...: the first line of verify that starts with these words
 finding() { grep -m1 "^$* " "$T/verify.out"; }
 
+# The longest that any partition got no acknowledgement, in ms: the one that a
+# broker led, or all that it was in sync with.
+interruption_ms() {
+    awk '/^gap / && $3 > most { most = $3 } END { print most + 0 }' \
+        "$T/verify.out"
+}
+
 # at_most NAME VALUE LIMIT, at_least NAME VALUE LIMIT
 at_most() {
     awk -v v="$2" -v l="$3" 'BEGIN { exit !(v != "" && v <= l) }' ||

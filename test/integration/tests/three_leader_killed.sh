@@ -5,14 +5,17 @@
 . "$KP_IT/lib/test.sh"
 
 event() {
+    until_true 60 in_sync killed 3 || fail "no full ISR before it"
     victim=$(leader_of killed 0)
     must node_kill "$victim"
-    sleep 4
+    sleep 5
     node_start "$victim"
+    until_true 30 led_by_another killed 0 "$victim" ||
+        fail "partition 0 has no other leader"
     until_true 90 in_sync killed 3 || fail "no full ISR"
 }
 
 must topic_create killed 6 3
 under_load killed event
 check_topic killed "$LOADS" --retried --all-acked
-at_least "interruption in ms" "$(finding gap 0 | cut -d' ' -f3)" 300
+at_least "interruption in ms" "$(interruption_ms)" 300

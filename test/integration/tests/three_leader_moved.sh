@@ -8,7 +8,7 @@ event() {
     local n p
     for n in 1 2 3 1 2 3 1 2 3; do
         for p in 0 1 2; do must admin leader moved $p $n; done
-        [ "$(leader_of moved 0)" = $n ] || fail "leader of 0 is not $n"
+        until_true 10 led_by moved 0 $n || fail "leader of 0 is not $n"
         sleep 0.2
     done
 }
