@@ -169,7 +169,7 @@ typedef struct kp_record {
     kp_bytes value;           /* null: a tombstone */
     const kp_header *headers; /* kept in order; equal keys are allowed */
     size_t header_count;
-    int64_t timestamp_ms;       /* since 1970, UTC */
+    int64_t timestamp_ms;       /* since 1970, UTC; after 5138 it is logged */
     int32_t partition;
     uint32_t flags;
     void *tag;                  /* yours; comes back in the report */

@@ -33,6 +33,14 @@ static inline bool kp__record_is_plain(const kp_record *r,
            r->key.size < RECORD_PLAIN_MAX && r->value.size < RECORD_PLAIN_MAX &&
            r->key.size + r->value.size + RECORD_PLAIN_AROUND <= room;
 }
+/* A stamp that is no time in milliseconds, but one in micro- or nanoseconds:
+ * as milliseconds it is after the year 5138.  Brokers may take it, and then
+ * never delete the record for its age. */
+#define STAMP_MS_MAX INT64_C(100000000000000)
+static inline bool kp__record_stamp_is_odd(const kp_record *r)
+{
+    return (r->flags & KP_HAS_TIMESTAMP) != 0 && r->timestamp_ms > STAMP_MS_MAX;
+}
 /* Kafka's rule (Topic.validate): 1 to 249 of [a-zA-Z0-9._-], not "." or "..".
  * */
 bool kp__topic_is_legal(const char *name, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* refusal.c - the log line of a refused send.  Sending threads, several at
- * once.
+/* refusal.c - the log line of a refused or a doubtful send.  Sending threads,
+ * several at once.
  *
  * The code says what was wrong; the line adds the value, never what is in the
  * record. */
@@ -109,4 +109,18 @@ void kp__refusal_log(struct kp_producer *p, const kp_record *r, kp_err err)
     kp__log_limited(p->log, limit, LINE_EVERY_NS, KP_LOG_WARN, "send",
                     "a record for topic \"%s\" was refused: %s, %s%s", topic,
                     kp_err_name(err), kp_err_text(err), more);
+}
+
+void kp__stamp_log(struct kp_producer *p, const kp_record *r)
+{
+    char topic[128];
+
+    if (p->settings.log_fn == NULL)
+        return;
+    kp__str_escape(topic, sizeof(topic), r->topic, shown_size(r));
+    kp__log_limited(p->log, &p->stamp_limit, LINE_EVERY_NS, KP_LOG_WARN, "send",
+                    "a record for topic \"%s\" has timestamp_ms=%" PRId64
+                    ", after the year 5138: give milliseconds since 1970, not "
+                    "micro- or nanoseconds",
+                    topic, r->timestamp_ms);
 }

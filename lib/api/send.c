@@ -192,6 +192,16 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
     return KP_PENDING;
 }
 
+/* A record that is not plain. */
+static kp_err check(struct kp_producer *p, const kp_record *r)
+{
+    kp_err err = kp__check_record(r, &p->settings);
+
+    if (err == KP_OK && kp__record_stamp_is_odd(r))
+        kp__stamp_log(p, r);
+    return err;
+}
+
 /* -- the send: its steps are one piece for kp_send, where each layer would cost
  * as much as what it does -- */
 
@@ -205,7 +215,7 @@ KP_INLINE kp_err begin(struct send *s, struct kp_producer *p,
     if (KP_UNLIKELY(p->fork_generation != kp__fork_generation()))
         return KP_EFORK;
     if (KP_UNLIKELY(!kp__record_is_plain(r, &p->settings))) {
-        err = kp__check_record(r, &p->settings);
+        err = check(p, r);
         if (err != KP_OK)
             return err;
     }

@@ -45,6 +45,7 @@ struct kp_producer {
     _Atomic uint32_t ended; /* the I/O thread serves no more ops */
     _Atomic uint64_t left_over; /* records that close failed with KP_ECLOSED */
     struct log_limit refused_limits[REFUSED_LIMITS]; /* by err */
+    struct log_limit stamp_limit;
 };
 
 enum life { LIFE_OPEN, LIFE_CLOSING, LIFE_STOPPING, LIFE_STOPPED };

@@ -43,6 +43,30 @@ static void *at_the_edge(const void *bytes, size_t size)
     return memcpy(two + page - size, bytes, size);
 }
 
+/* Micro- and nanoseconds of now.  The record is sent as it is: its broker knows
+ * what it takes; this one does not. */
+START_TEST(stamps_that_are_no_milliseconds_are_logged)
+{
+    static const int64_t by[] = {1000, 1000000};
+    kp_config *c = make_config(kp_broker_bootstrap(broker), NULL);
+    kp_record r = record_of("t", "v");
+    kp_producer *p;
+
+    kp_config_on_log(c, KP_LOG_WARN, keep_line, &lines);
+    p = start_producer(c);
+    learn_topic(p, "t");
+    r.flags = KP_HAS_TIMESTAMP;
+    r.timestamp_ms = wall_ms();
+    ASSERT_OK(deliver(p, &r, NULL));
+    ck_assert_int_eq(lines.count, 0);
+    r.timestamp_ms *= by[_i];
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(deliver(p, &r, NULL), KP_INVALID_TIMESTAMP);
+    ck_assert_int_eq(lines_with("send", "not micro- or nanoseconds"), 1);
+    ASSERT_OK(kp_producer_destroy(p));
+}
+END_TEST
+
 static const size_t wild[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)INT32_MAX + 1,
                               INT32_MAX, 1 << 26};
 #define WILD ((int)(sizeof(wild) / sizeof(wild[0])))
@@ -437,6 +461,7 @@ static Suite *public_misuse_suite(void)
 
     tcase_add_checked_fixture(t, setup, teardown_broker);
     tcase_add_loop_test(t, no_size_is_read_by_that_cannot_be, 0, WILD);
+    tcase_add_loop_test(t, stamps_that_are_no_milliseconds_are_logged, 0, 2);
     tcase_add_test(t, an_empty_log_line_is_shown);
     tcase_add_test(t, timeouts_at_both_ends);
     suite_add_tcase(s, t);
