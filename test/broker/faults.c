@@ -155,6 +155,11 @@ static void merge_part(struct kb_action *to, const struct kb_action *from)
     to->omit |= from->omit;
     to->repeat |= from->repeat;
     to->stranger |= from->stranger;
+    if (from->has_hint) {
+        to->has_hint = true;
+        to->hint = from->hint;
+        to->hint_epoch = from->hint_epoch;
+    }
     if (from->has_blame) {
         to->has_blame = true;
         to->blame = from->blame;
@@ -551,6 +556,11 @@ static const char *set_number(struct kb_rule *r, const char *name, int64_t v)
     else if (strcmp(name, "blame") == 0) {
         a->has_blame = true;
         a->blame = (int32_t)v;
+    } else if (strcmp(name, "hint") == 0) {
+        a->has_hint = true;
+        a->hint = (int32_t)v;
+    } else if (strcmp(name, "hint_epoch") == 0) {
+        a->hint_epoch = (int32_t)v;
     } else if (strcmp(name, "error") == 0) {
         a->has_error = true;
         a->error = (int16_t)v;

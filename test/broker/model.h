@@ -259,6 +259,9 @@ struct kb_action {
     int32_t text;    /* bytes of an error message, none of them fit to print */
     bool has_blame;  /* the answer names this record of the batch as the one */
     int32_t blame;   /* that is to blame */
+    bool has_hint;   /* the answer says who leads the partition, true or not */
+    int32_t hint;    /* this broker; of one that there is it says where */
+    int32_t hint_epoch;
     bool no_brokers; /* Metadata that names none */
 };
 

@@ -397,19 +397,34 @@ static void add_endpoint(struct kb_request *q, const struct kb_node *n)
     a->count++;
 }
 
-/* KIP-951: who leads instead, as far as this node knows. */
+static void say_leader(struct kb_request *q,
+                       struct produce_response_partition *a, int32_t id,
+                       int32_t epoch)
+{
+    const struct kb_node *n = kb_node_by_id(q->conn->cluster, id);
+
+    a->current_leader.leader_id = id;
+    a->current_leader.leader_epoch = epoch;
+    if (n != NULL)
+        add_endpoint(q, n);
+}
+
+/* KIP-951: who leads instead, as far as this node knows, or as the script says.
+ */
 static void hint(struct kb_request *q, const struct produce_response_topic *t,
-                 struct produce_response_partition *a)
+                 struct produce_response_partition *a,
+                 const struct kb_action *k)
 {
     const struct kb_part_image *p = current_part(q, t, a->index);
-    struct kb_cluster *c = q->conn->cluster;
+    const struct kb_node *nodes = q->conn->cluster->nodes;
 
-    if (p == NULL || a->error_code != 6 || q->header.version < 10)
+    if (q->header.version < 10)
         return;
-    a->current_leader.leader_id = p->leader < 0 ? -1 : c->nodes[p->leader].id;
-    a->current_leader.leader_epoch = p->leader_epoch;
-    if (p->leader >= 0)
-        add_endpoint(q, &c->nodes[p->leader]);
+    if (k->has_hint)
+        say_leader(q, a, k->hint, k->hint_epoch);
+    else if (p != NULL && a->error_code == 6)
+        say_leader(q, a, p->leader < 0 ? -1 : nodes[p->leader].id,
+                   p->leader_epoch);
 }
 
 /* KIP-467, and a record that the script chose. */
@@ -479,7 +494,7 @@ static void complete(struct kb_request *q)
             force(&q->waits[next++]);
             if (a[p].error_code != 0)
                 q->had_error = true;
-            hint(q, &t[i], &a[p]);
+            hint(q, &t[i], &a[p], &first[p].action);
         }
         distort(&t[i], first);
     }

@@ -307,6 +307,23 @@ static void do_answer(struct sim *s, struct rng *r)
                  "answer=close-after", "repeat", "stranger", "answer_ms=1500"));
 }
 
+/* Of an epoch that is past, or of a broker that nobody knows. */
+static void do_lies(struct sim *s, struct rng *r)
+{
+    int32_t p = some_partition(s, r), node = some_node(s, r);
+    int32_t epoch = kb_leader_epoch(world_cluster(s->w), "t", p);
+    char what[80];
+
+    if (sim_chance(r, 40))
+        node = 77;
+    epoch += node == 77 ? 1 + (int32_t)kp__rng_below(r, 3)
+                        : -(int32_t)kp__rng_below(r, 3);
+    (void)snprintf(what, sizeof(what),
+                   "partition=%d hint=%d hint_epoch=%d %s", (int)p, (int)node,
+                   (int)epoch, SIM_PICK(r, "error=6", "error=6", ""));
+    produce_rule(s, r, what);
+}
+
 static void do_throttle(struct sim *s, struct rng *r)
 {
     produce_rule(s, r,
@@ -428,6 +445,7 @@ static const struct {
     {F_HOLD, 30, do_hold},
     {F_CLAIM, 200, do_claim},
     {F_TAKEN, 60, do_taken},
+    {F_LIES, 60, do_lies},
 };
 
 void sim_weather_step(struct sim *s)

@@ -440,6 +440,50 @@ START_TEST(hint_ends_the_backoff)
 }
 END_TEST
 
+/* A broker names another leader: of an epoch that is past, of the one that is,
+ * and one that nobody knows where to find.  None is followed, and none ends the
+ * backoff. */
+START_TEST(false_hints_move_nothing)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 3,
+        .replication = 3,
+        .settings = WORLD_SETTINGS("linger.ms", "0", "retry.backoff.ms", "500",
+                                   "retry.backoff.max.ms", "500")});
+    struct kb_cluster *c = world_cluster(w);
+    static const int32_t by[] = {-1, 0, 0, 5}; /* to the partition's epoch */
+    bool known = _i < 2;
+    int32_t leader, epoch;
+    struct world_record *r;
+    char rule[100];
+    size_t n;
+
+    (void)move_leader(w);
+    (void)world_send(w, 0);
+    world_settle(w);
+    leader = kb_leader(c, "t", 0);
+    epoch = kb_leader_epoch(c, "t", 0);
+    ck_assert_int_gt(epoch, 0);
+    (void)snprintf(rule, sizeof(rule),
+                   "api=produce error=6 hint=%d hint_epoch=%d",
+                   known ? (int)(leader % 3) + 1 : 77,
+                   (int)(epoch + by[_i]));
+    (void)world_rule(w, rule);
+    n = world_attempts(w);
+    r = world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 1);
+    ck_assert_uint_eq(world_attempts(w), n + 2);
+    ck_assert_int_eq(world_attempt(w, n)->node, leader);
+    ck_assert_int_eq(world_attempt(w, n + 1)->node, leader);
+    ck_assert_int_ge(world_attempt(w, n + 1)->at_ns -
+                         world_attempt(w, n)->at_ns,
+                     400 * KP_NS_PER_MS); /* a fifth is jitter */
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Without a hint (Produce below 10) metadata is asked for. */
 START_TEST(without_a_hint_metadata_is_asked)
 {
@@ -626,6 +670,7 @@ static Suite *idempotence_order_suite(void)
     tcase_add_loop_test(t, leader_dies, 0, 10);
     tcase_add_test(t, no_leader_for_a_while);
     tcase_add_test(t, hint_ends_the_backoff);
+    tcase_add_loop_test(t, false_hints_move_nothing, 0, 4);
     tcase_add_test(t, without_a_hint_metadata_is_asked);
     tcase_add_test(t, topic_made_again);
     tcase_add_test(t, topic_made_again_before_a_hint_comes);
