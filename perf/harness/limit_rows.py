@@ -33,20 +33,12 @@ class Bench:
     def send(self, records, *options, nodes=3, partitions=8, properties=()):
         """multi_thread_send; its figures.  A tenth more is the warm-up."""
         broker = brokers.Embedded(self.build, nodes)
-        result = os.path.join(self.folder, "result")
         warm_up = records // 10
         address, topic = broker.begin_with(partitions)
         try:
-            subprocess.run(
-                [self.program("multi_thread_send"), "--bootstrap-server",
-                 address, "--topic", topic, "--num-records",
-                 str(records + warm_up), "--warmup-records", str(warm_up),
-                 "--reporting-interval", "3600000", "--json", result,
-                 *options, "--command-property", "acks=all", *properties],
-                stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                timeout=170, check=True)
-            with open(result, encoding="utf-8") as f:
-                figures = json.load(f)
+            figures = self._run("multi_thread_send", address, topic, records,
+                                warm_up, *options, "--command-property",
+                                "acks=all", *properties)
             got = broker.end()[0]
             # acknowledged without exception, and by the broker's own count
             if figures["acked"] != records + warm_up or got != records + warm_up:
@@ -57,6 +49,26 @@ class Bench:
             raise Void(str(error)) from None
         finally:
             broker.kill()
+
+    def _run(self, name, address, topic, records, warm_up, *options):
+        result = os.path.join(self.folder, "result")
+        subprocess.run(
+            [self.program(name), "--bootstrap-server", address, "--topic",
+             topic, "--num-records", str(records + warm_up),
+             "--warmup-records", str(warm_up), "--reporting-interval",
+             "3600000", "--json", result, *options],
+            stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=170,
+            check=True)
+        with open(result, encoding="utf-8") as f:
+            return json.load(f)
+
+    def tool_ns(self, records, *options):
+        """The same program with a producer that does nothing."""
+        try:
+            return self._run("bench_tool", "none:9092", "none", records,
+                             records // 10, *options)["cpu_ns_per_record"]
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise Void(f"bench_tool: {error}") from None
 
     def cpu_ns(self, *arguments, **named):
         return self.send(*arguments, **named)["cpu_ns_per_record"]
@@ -213,6 +225,15 @@ def _size(bench, row):
                    "cpu_ns_100_brokers": wide, "cpu_ns_3_brokers": narrow}
 
 
+def _tool(bench, row):
+    size = ("--record-size", "100")
+    ratio, tool, whole = bench.ratio(
+        lambda: bench.tool_ns(30_000_000, *size),
+        lambda: bench.cpu_ns(12_000_000, *size, properties=_flat(MB)))
+    row.set(ratio)
+    row.details = {"cpu_ns_tool": tool, "cpu_ns_whole": whole}
+
+
 def all_rows():
     return [
         Row("threads", "8 threads against 1, 1 MB batches, CPU per record",
@@ -246,4 +267,7 @@ def all_rows():
             "per record, 1 MB batches",
             [Figure("partitions, ratio", 1.3), Figure("brokers, ratio", 1.3)],
             _size),
+        Row("tool", "multi_thread_send with a producer that does nothing, "
+            "against the whole, 1 MB batches, 1 thread",
+            [Figure("CPU per record, ratio", 0.2)], _tool),
     ]
