@@ -25,8 +25,7 @@ static kp_err find_topic(kp_producer *p, const char *topic, int64_t timeout_ms,
     while ((err = kp__topic_try(&s, out)) == KP_PENDING) {
         bool in_time = kp__ticket_wait(&s.ticket);
 
-        if (s.ticket.word != NULL)
-            kp__topics_relay(s.ticket.word);
+        kp__topics_relay(&s.ticket);
         if (in_time)
             continue;
         err = kp__topic_try(&s, out); /* what came in the last moment counts */

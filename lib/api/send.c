@@ -142,7 +142,7 @@ static kp_err wait_for_topic(struct send *s)
                     now_ns - since_ns >= s->p->settings.max_block_ns;
     if (!s->may_wait || waited_enough)
         return KP_EMETADATA;
-    s->ticket = (struct ticket){&s->wait->version, seen, s->deadline_ns, 0};
+    s->ticket = kp__topics_ticket(&s->wait->version, seen, s->deadline_ns);
     return KP_PENDING;
 }
 
@@ -188,7 +188,7 @@ static kp_err wait_for_partition(struct send *s, struct topic *t)
     else if (!s->may_wait)
         return KP_EMETADATA;
     else
-        s->ticket = (struct ticket){&t->version, seen, s->deadline_ns, 0};
+        s->ticket = kp__topics_ticket(&t->version, seen, s->deadline_ns);
     return KP_PENDING;
 }
 
@@ -339,7 +339,7 @@ static bool wait_on(struct send *s, int64_t *waited_ns)
     began_ns = kp__now_ns(&s->p->clock);
     in_time = kp__ticket_wait(&s->ticket);
     if (topic)
-        kp__topics_relay(s->ticket.word);
+        kp__topics_relay(&s->ticket);
     took_ns = kp__now_ns(&s->p->clock) - began_ns;
     *waited_ns += took_ns;
     if (topic)

@@ -387,8 +387,9 @@ static struct topic *new_topic(struct topics *t, const char *name, size_t size,
 void kp__topics_raise(_Atomic uint32_t *version)
 {
     /* seq_cst: a waiter reads the version, then looks at what it waits for */
-    (void)atomic_fetch_add(version, 1);
-    kp__wake(version, 2);
+    uint32_t seen = atomic_fetch_add(version, 1);
+
+    kp__wake_masked(version, 2, kp__topics_mask(seen));
 }
 
 struct topic *kp__topics_publish(struct topics *t, const char *name,

@@ -108,11 +108,29 @@ static inline const struct topic_view *kp__topic_view(const struct topic *t)
  * must be told (OP_WANT_TOPIC).  KP_ETOPIC: the table is full; KP_ENOMEM. */
 kp_err kp__topics_want(struct topics *t, const char *name, size_t size,
                        int64_t now_ns, struct topic_wait **out, bool *post);
-/* A waiter of a topic's or a name's version that was woken calls this first of
- * all: publishing wakes two, and each of them two more. */
-static inline void kp__topics_relay(_Atomic uint32_t *version)
+/* Those who saw the same version are woken apart from all others. */
+static inline uint32_t kp__topics_mask(uint32_t seen)
 {
-    kp__wake(version, 2);
+    return UINT32_C(1) << (seen % 32);
+}
+/* What to sleep on until a topic's or a name's version is another than `seen`.
+ */
+static inline struct ticket kp__topics_ticket(_Atomic uint32_t *version,
+                                              uint32_t seen,
+                                              int64_t deadline_ns)
+{
+    return (struct ticket){version, seen, deadline_ns, kp__topics_mask(seen)};
+}
+/* A waiter that is back from its ticket calls this first of all: a new version
+ * wakes two who saw the one before, and each of them two more.  Nobody sleeps
+ * who sees that one now: so it comes to an end, though many find nothing for
+ * them and wait on. */
+static inline void kp__topics_relay(const struct ticket *t)
+{
+    /* relaxed: only whether there was news */
+    if (t->word != NULL &&
+        atomic_load_explicit(t->word, memory_order_relaxed) != t->seen)
+        kp__wake_masked(t->word, 2, t->mask);
 }
 /* There was no memory to tell the I/O thread: whoever comes next, or waits,
  * shall. */

@@ -36,7 +36,7 @@ struct topics {
     struct topic_retry *retries; /* guarded by lock; see topic_retries.c */
 };
 
-/* Raise a version and wake two of those who wait for it. */
+/* Raise a version and wake, by relay, all who wait for that. */
 void kp__topics_raise(_Atomic uint32_t *version);
 /* The name has become a topic: it is asked for no more. */
 void kp__topics_confirm(struct topics *t, const char *name, size_t size);

@@ -390,7 +390,7 @@ END_TEST
 /* -- Threads -- */
 
 #define WAITERS 200
-static _Atomic uint32_t asleep, found;
+static _Atomic uint32_t asleep, woken, found;
 
 static void *wait_for_topic(void *arg)
 {
@@ -403,13 +403,14 @@ static void *wait_for_topic(void *arg)
 
         if (kp__topics_want(topics, "orders", 6, 0, &w, &post) != KP_OK)
             return NULL;
-        t = (struct ticket){&w->version, atomic_load(&w->version), KP_NEVER, 0};
+        t = kp__topics_ticket(&w->version, atomic_load(&w->version), KP_NEVER);
         if (find("orders") == NULL) {
             if (!counted)
                 atomic_fetch_add(&asleep, 1);
             counted = true;
             (void)kp__ticket_wait(&t);
-            kp__topics_relay(&w->version);
+            kp__topics_relay(&t);
+            atomic_fetch_add(&woken, 1);
         }
         kp__topics_wait_unref(topics, w);
     }
@@ -417,21 +418,50 @@ static void *wait_for_topic(void *arg)
     return NULL;
 }
 
-START_TEST(all_who_wait_for_a_name_are_woken_by_relay)
+static void begin_to_wait(pthread_t threads[WAITERS])
 {
-    pthread_t threads[WAITERS];
-
     atomic_store(&asleep, 0);
+    atomic_store(&woken, 0);
     atomic_store(&found, 0);
     for (int i = 0; i < WAITERS; i++)
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, wait_for_topic, NULL), 0);
     while (atomic_load(&asleep) < WAITERS)
         sched_yield();
+}
+
+static void publish_and_join(pthread_t threads[WAITERS])
+{
     publish("orders", 1);
     for (int i = 0; i < WAITERS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_uint_eq(atomic_load(&found), WAITERS);
+}
+
+START_TEST(all_who_wait_for_a_name_are_woken_by_relay)
+{
+    pthread_t threads[WAITERS];
+
+    begin_to_wait(threads);
+    publish_and_join(threads);
+}
+END_TEST
+
+/* Those who find nothing for them sleep again, and are left alone: in a tenth of
+ * a second they could wake each other tens of thousands of times. */
+START_TEST(news_for_nobody_wakes_each_once)
+{
+    pthread_t threads[WAITERS];
+    _Atomic uint32_t nobodys = 0;
+
+    begin_to_wait(threads);
+    kp__topics_refuse(topics, "orders", 6, KP_UNKNOWN_TOPIC_OR_PARTITION);
+    while (atomic_load(&woken) < WAITERS)
+        sched_yield();
+    (void)kp__wait(&nobodys, 0,
+                   kp__now_ns(&kp__system_clock) + 100 * KP_NS_PER_MS);
+    ck_assert_uint_le(atomic_load(&woken), 2 * WAITERS);
+    publish_and_join(threads);
 }
 END_TEST
 
@@ -515,6 +545,7 @@ static Suite *topics_suite(void)
     t = tcase_create("threads");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, all_who_wait_for_a_name_are_woken_by_relay);
+    tcase_add_test(t, news_for_nobody_wakes_each_once);
     tcase_add_test(t, readers_need_no_lock);
     suite_add_tcase(s, t);
     return s;

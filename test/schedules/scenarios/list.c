@@ -14,6 +14,7 @@
     X(compressor_turn) \
     X(flush_turn) \
     X(topics) \
+    X(topics_news) \
     X(queue) \
     X(queue_expire) \
     X(queue_flush) \

@@ -51,8 +51,7 @@ static bool wait_on(struct send *s)
 {
     bool in_time = s->ticket.word == NULL || kp__ticket_wait(&s->ticket);
 
-    if (s->ticket.word != NULL)
-        kp__topics_relay(s->ticket.word);
+    kp__topics_relay(&s->ticket);
     return in_time;
 }
 
@@ -95,16 +94,46 @@ static void actor(int id)
         look(id);
 }
 
-static void check(void)
+static void tear_down(void)
 {
-    for (int i = 1; i < actors; i++)
-        if (seen[i] == 0 && !(impatient && i == 2))
-            sched_violation("sender %d saw no topic", i);
     kp__ops_finish(&p.ops);
     kp__topics_destroy(p.topics);
     if (kp__mem_live() != live)
         sched_violation("%ld allocations are left", kp__mem_live() - live);
 }
+
+static void check(void)
+{
+    for (int i = 1; i < actors; i++)
+        if (seen[i] == 0 && !(impatient && i == 2))
+            sched_violation("sender %d saw no topic", i);
+    tear_down();
+}
+
+/* -- News that is none for those who wait -- */
+
+static void refuse_and_publish(void)
+{
+    kp__topics_refuse(p.topics, "orders", 6, KP_UNKNOWN_TOPIC_OR_PARTITION);
+    kp__topics_announce(p.topics, kp__topics_publish(p.topics, "orders", 6, 1));
+}
+
+static void refuser_or_sender(int id)
+{
+    if (id == 0)
+        refuse_and_publish();
+    else
+        look(id);
+}
+
+const struct scenario scenario_topics_news = {"topics_news",
+                                              3,
+                                              6,
+                                              set_up,
+                                              refuser_or_sender,
+                                              check,
+                                              PLANT(PLANT_LOST_WAKE) |
+                                                  PLANT(PLANT_BLIND_WAIT)};
 
 const struct scenario scenario_topics = {"topics",
                                          3,
