@@ -115,10 +115,10 @@ static kp_err register_and_ask(struct send *s, int64_t now_ns)
     return err;
 }
 
-/* The topic is not known.  Ask; read the version that each answer raises; look
- * at the answer and for the topic; wait for another version.  In this order no
- * news is missed: what comes before the version is read is seen by the look,
- * what comes after it ends the wait. */
+/* The topic is not known.  Ask; read the version that each answer raises, and
+ * the end of the producer; look for that end, at the answer and for the topic;
+ * wait for another version.  In this order no news is missed: what comes before
+ * the version is read is seen by the look, what comes after it ends the wait. */
 static kp_err wait_for_topic(struct send *s)
 {
     int64_t now_ns = kp__now_ns(&s->p->clock), since_ns;
@@ -131,6 +131,9 @@ static kp_err wait_for_topic(struct send *s)
     /* seq_cst: read before the state, so that an answer in between changes it
      * */
     seen = atomic_load(&s->wait->version);
+    err = taking(s->p);
+    if (err != KP_OK)
+        return err;
     answer = kp__topics_wait_state(s->p->topics, s->wait, &since_ns);
     if (is_final(answer) || answer == KP_ENOMEM)
         return answer;
@@ -173,9 +176,9 @@ kp_err kp__topic_try(struct send *s, struct topic **out)
  * with the version of what is published of it. */
 static kp_err wait_for_partition(struct send *s, struct topic *t)
 {
-    kp_err err = taking(s->p);
-    /* seq_cst: read before the view is looked at again */
+    /* seq_cst: read before the producer and the view are looked at */
     uint32_t seen = atomic_load(&t->version);
+    kp_err err = taking(s->p);
 
     if (err == KP_OK)
         err = want_retry(s);

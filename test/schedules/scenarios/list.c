@@ -15,6 +15,7 @@
     X(flush_turn) \
     X(topics) \
     X(topics_news) \
+    X(topics_close) \
     X(queue) \
     X(queue_expire) \
     X(queue_flush) \

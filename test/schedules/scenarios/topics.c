@@ -9,6 +9,7 @@
 #include "lib/api/producer.h"
 #include "lib/api/send.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/shared/partition_queue.h"
 #include "test/schedules/scenarios.h"
 
@@ -134,6 +135,63 @@ const struct scenario scenario_topics_news = {"topics_news",
                                               check,
                                               PLANT(PLANT_LOST_WAKE) |
                                                   PLANT(PLANT_BLIND_WAIT)};
+
+/* -- The producer closes: nobody publishes anything any more -- */
+
+static kp_err ended[ACTORS_MAX];
+
+static void set_up_known(int count)
+{
+    set_up(count);
+    memset(ended, 0, sizeof ended);
+    p.fork_generation = kp__fork_generation();
+    p.settings.max_request_size = p.settings.buffer_memory = 1024;
+    p.pool = kp__pool_create(POOL_SIZE_MIN);
+    (void)kp__topics_publish(p.topics, "orders", 6, 1);
+}
+
+/* For a topic that there is not, or a partition. */
+static void wait_for_the_end(int id)
+{
+    static const kp_record records[] = {
+        {.topic = "bills"},
+        {.topic = "orders", .partition = 1, .flags = KP_HAS_PARTITION}};
+    struct send s;
+
+    ended[id] = kp__send_begin(&s, &p, &records[id % 2], false);
+    if (ended[id] != KP_OK)
+        return;
+    s.deadline_ns = KP_NEVER;
+    while ((ended[id] = kp__send_try(&s)) == KP_PENDING)
+        (void)wait_on(&s);
+    (void)kp__send_give_up(&s);
+}
+
+static void closer_or_sender(int id)
+{
+    if (id == 0)
+        kp__op_unref(kp__close_begin(&p, 0));
+    else
+        wait_for_the_end(id);
+}
+
+static void check_ends(void)
+{
+    for (int i = 1; i < actors; i++)
+        if (ended[i] != KP_ECLOSED)
+            sched_violation("sender %d got err %d", i, (int)ended[i]);
+    kp__pool_unref(p.pool);
+    tear_down();
+}
+
+const struct scenario scenario_topics_close = {"topics_close",
+                                               3,
+                                               6,
+                                               set_up_known,
+                                               closer_or_sender,
+                                               check_ends,
+                                               PLANT(PLANT_LOST_WAKE) |
+                                                   PLANT(PLANT_BLIND_WAIT)};
 
 const struct scenario scenario_topics = {"topics",
                                          3,
