@@ -111,7 +111,7 @@ static void expand(struct node *seed, const char *const *names, size_t count)
             n = kp__node_bootstrap(c, names[i], seed->port);
         if (n == NULL)
             continue;
-        n->listed = true;
+        kp__node_list(n);
         if (first == NULL)
             first = n;
     }

@@ -183,6 +183,9 @@ struct network_client {
 struct node *kp__node_bootstrap(struct network_client *c, const char *host,
                                 uint16_t port);
 void kp__node_free(struct node *n);
+/* It may be chosen (again).  One that was to leave stays: requests may go at
+ * once, and not when those on it have ended. */
+void kp__node_list(struct node *n);
 void kp__node_fail_text(struct node *n, kp_err err, const char *fmt, ...)
     KP_PRINTF(3, 4);
 /* Where the ranges of this API stand in n->versions; -1: not one of ours. */

@@ -244,6 +244,15 @@ static void unlist(struct node *n)
     kp__connection_arm(n);
 }
 
+void kp__node_list(struct node *n)
+{
+    n->listed = true;
+    if (n->doom != DOOM_LEAVE)
+        return;
+    n->doom = DOOM_NONE;
+    kp__list_remove(&n->doom_link);
+}
+
 void kp__client_keep_only(struct network_client *c, const int32_t *ids,
                           size_t count)
 {
@@ -252,7 +261,7 @@ void kp__client_keep_only(struct network_client *c, const int32_t *ids,
     for (size_t i = 0; i < count; i++) {
         struct node *n = kp__client_find(c, ids[i]);
         if (n != NULL && n->id >= 0)
-            n->listed = true;
+            kp__node_list(n);
     }
     for (size_t i = 0; i < c->node_count; i++)
         if (!c->nodes[i]->listed)
@@ -271,7 +280,7 @@ void kp__client_rebootstrap(struct network_client *c)
     for (size_t i = 0; i < c->node_count; i++) {
         struct node *n = c->nodes[i];
         if (n->seed) {
-            n->listed = true;
+            kp__node_list(n);
             n->expanded = false;
         } else {
             unlist(n);

@@ -1841,6 +1841,32 @@ START_TEST(least_loaded_in_the_dark_wakes_up_by_itself)
 }
 END_TEST
 
+START_TEST(a_node_that_is_listed_again_is_used_at_once)
+{
+    struct rig r;
+    struct probe p = {0};
+    struct node *n;
+    int32_t ids[] = {2, 1};
+
+    rig_init(&r, "10.0.0.9:1");
+    n = broker(&r, 1, "10.0.0.1");
+    (void)broker(&r, 2, "10.0.0.2");
+    kp__client_keep_only(r.client, ids, 2);
+    up(&r, n, "10.0.0.1");
+    probe_send(&p, &r, n);
+    rig_turn(&r);
+    kp__client_keep_only(r.client, ids, 1);
+    rig_turn(&r);
+    ck_assert(!kp__client_can_send(r.client, n, fake_net_now_ns(r.net)));
+    kp__client_keep_only(r.client, ids, 2);
+    rig_turn(&r);
+    ck_assert(kp__client_can_send(r.client, n, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(p.ends, 0);
+    rig_fini(&r);
+    probe_fini(&p);
+}
+END_TEST
+
 START_TEST(an_old_broker_that_is_back_serves_while_bootstrapping)
 {
     struct rig r;
@@ -2048,6 +2074,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, least_loaded_prefers_the_ready_and_quiet);
     tcase_add_test(t, least_loaded_connects_and_does_not_wait_for_the_silent);
     tcase_add_test(t, least_loaded_in_the_dark_wakes_up_by_itself);
+    tcase_add_test(t, a_node_that_is_listed_again_is_used_at_once);
     tcase_add_test(t, an_old_broker_that_is_back_serves_while_bootstrapping);
     tcase_add_test(t, status_comes_and_goes_and_hints_at_listeners);
     tcase_add_loop_test(t, one_fault_is_not_logged_without_end, 0, NOES);
