@@ -117,45 +117,76 @@ static bool may_choose(const struct network_client *c, const struct node *n)
     return n->listed || (c->bootstrapping && n->state == CONNECTION_READY);
 }
 
-static bool any_ready(const struct network_client *c)
+static bool has_old(const struct list *requests, int64_t now_ns)
+{
+    const struct list_node *first = kp__list_first(requests);
+
+    return first != NULL &&
+           kp__ns_add(
+               KP_CONTAINER(first, const struct request, link)->queued_ns,
+               SECOND_TRY_NS) <= now_ns;
+}
+
+/* It is ready, and whatever keeps it from taking a request now has not done so
+ * for long, and will not. */
+static bool is_soon_open(const struct node *n, int64_t now_ns)
+{
+    return n->state == CONNECTION_READY && n->doom != DOOM_LEAVE &&
+           n->throttled_until_ns <= kp__ns_add(now_ns, SECOND_TRY_NS) &&
+           !has_old(&n->queue, now_ns) && !has_old(&n->in_flight, now_ns);
+}
+
+static bool any_soon_open(const struct network_client *c, int64_t now_ns)
 {
     for (size_t i = 0; i < c->node_count; i++)
-        if (may_choose(c, c->nodes[i]) &&
-            c->nodes[i]->state == CONNECTION_READY)
+        if (may_choose(c, c->nodes[i]) && is_soon_open(c->nodes[i], now_ns))
             return true;
     return false;
 }
 
-/* None can take it now: make sure that one will. */
-static void prepare(struct network_client *c, const struct candidates *best,
+/* None can take it now: make sure that one will.  True: one was tried that
+ * cannot even be tried now, so there may be another. */
+static bool prepare(struct network_client *c, const struct candidates *best,
                     int64_t now_ns)
 {
     if (best->idle != NULL &&
         (best->pending == NULL ||
-         best->pending->attempt_ns + SECOND_TRY_NS <= now_ns))
+         best->pending->attempt_ns + SECOND_TRY_NS <= now_ns)) {
         kp__client_connect(c, best->idle, now_ns);
-    else if (best->pending == NULL && best->resting != NULL)
+        return best->idle->state == CONNECTION_NONE;
+    }
+    if (best->pending == NULL && best->resting != NULL)
         kp__client_connect(c, best->resting, now_ns);
+    return false;
+}
+
+static struct candidates look_at_all(struct network_client *c, int64_t now_ns)
+{
+    struct candidates best = {NULL, NULL, NULL, NULL};
+    size_t first = kp__rng_below(&c->rng, (uint32_t)c->node_count);
+
+    for (size_t i = 0; i < c->node_count; i++) {
+        struct node *n = c->nodes[(first + i) % c->node_count];
+        if (may_choose(c, n))
+            consider(&best, n, now_ns, max_in_flight(c));
+    }
+    return best;
 }
 
 /* One request above the limit may be put on a node that has it full of records:
  * else they could keep metadata waiting for ever. */
 struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns)
 {
-    struct candidates best = {NULL, NULL, NULL, NULL};
-    size_t first;
+    struct candidates best;
 
     c->now_ns = now_ns;
     if (c->node_count == 0)
         return NULL;
-    first = kp__rng_below(&c->rng, (uint32_t)c->node_count);
-    for (size_t i = 0; i < c->node_count; i++) {
-        struct node *n = c->nodes[(first + i) % c->node_count];
-        if (may_choose(c, n))
-            consider(&best, n, now_ns, max_in_flight(c));
-    }
-    if (best.ready == NULL && !any_ready(c))
-        prepare(c, &best, now_ns);
+    /* Each attempt that fails at once leaves one fewer that can be tried. */
+    do
+        best = look_at_all(c, now_ns);
+    while (best.ready == NULL && !any_soon_open(c, now_ns) &&
+           prepare(c, &best, now_ns));
     return best.ready;
 }
 

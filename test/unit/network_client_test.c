@@ -1841,6 +1841,139 @@ START_TEST(least_loaded_in_the_dark_wakes_up_by_itself)
 }
 END_TEST
 
+/* No route to one of them is no reason to wait before the next is tried. */
+START_TEST(least_loaded_tries_all_that_fail_at_once)
+{
+    struct rig r;
+    char host[16];
+
+    rig_init(&r, "10.0.0.1:9092 10.0.0.2:9092 10.0.0.3:9092");
+    for (int i = 1; i <= 3; i++) {
+        (void)snprintf(host, sizeof host, "10.0.0.%d", i);
+        fake_net_listen(r.net, host, 9092, FAKE_UNREACHABLE);
+    }
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 3);
+    ck_assert_uint_eq(r.down, 3);
+    rig_run(&r, 100 * MS); /* and one of them again, after its backoff */
+    ck_assert_uint_ge(fake_net_attempts(r.net), 4);
+    rig_fini(&r);
+}
+END_TEST
+
+/* The only connection there is takes no request for long. */
+START_TEST(least_loaded_does_not_wait_for_the_throttled)
+{
+    struct rig r;
+    struct probe p = {0};
+    struct node *n;
+    int32_t ids[] = {1, 2};
+
+    rig_init(&r, "10.0.0.9:1");
+    n = broker(&r, 1, "10.0.0.1");
+    (void)broker(&r, 2, "10.0.0.2");
+    kp__client_keep_only(r.client, ids, 2);
+    up(&r, n, "10.0.0.1");
+    probe_send(&p, &r, n);
+    rig_turn(&r);
+    kp__client_throttle(r.client, p.request, 500);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    kp__client_throttle(r.client, p.request, 20000);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    ck_assert_str_eq(fake_net_attempt(r.net, 1), "10.0.0.2:9092");
+    rig_fini(&r);
+    probe_fini(&p);
+}
+END_TEST
+
+START_TEST(least_loaded_does_not_wait_for_the_stuck)
+{
+    struct rig r;
+    struct probe p = {0};
+    struct node *n;
+    int32_t ids[] = {1, 2};
+
+    rig_init(&r, "10.0.0.9:1");
+    n = broker(&r, 1, "10.0.0.1");
+    (void)broker(&r, 2, "10.0.0.2");
+    kp__client_keep_only(r.client, ids, 2);
+    up(&r, n, "10.0.0.1");
+    fake_conn_limit_writes(conn(&r), SIZE_MAX, 10);
+    probe_send(&p, &r, n);
+    rig_turn(&r);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    fake_net_advance_ns(r.net, SEC);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    rig_fini(&r);
+    probe_fini(&p);
+}
+END_TEST
+
+START_TEST(least_loaded_does_not_wait_for_the_slow)
+{
+    struct rig r;
+    struct probe p[2];
+    struct node *n;
+    int32_t ids[] = {1, 2};
+
+    memset(p, 0, sizeof p);
+    rig_init(&r, "10.0.0.9:1");
+    r.settings.max_in_flight = 1;
+    n = broker(&r, 1, "10.0.0.1");
+    (void)broker(&r, 2, "10.0.0.2");
+    kp__client_keep_only(r.client, ids, 2);
+    up(&r, n, "10.0.0.1");
+    for (int i = 0; i < 2; i++)
+        probe_send(&p[i], &r, n);
+    rig_turn(&r);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    fake_net_advance_ns(r.net, SEC);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    rig_fini(&r);
+    for (int i = 0; i < 2; i++)
+        probe_fini(&p[i]);
+}
+END_TEST
+
+/* A request that is not answered keeps a connection that is to leave: it does
+ * not keep us from the bootstrap addresses. */
+START_TEST(least_loaded_does_not_wait_for_those_that_leave)
+{
+    struct rig r;
+    struct probe p = {0};
+    struct node *n;
+    int32_t ids[] = {1};
+
+    rig_init(&r, "10.0.0.9:1");
+    n = broker(&r, 1, "10.0.0.1");
+    kp__client_keep_only(r.client, ids, 1);
+    up(&r, n, "10.0.0.1");
+    probe_send(&p, &r, n);
+    rig_turn(&r);
+    kp__client_rebootstrap(r.client);
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
+    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    ck_assert_str_eq(fake_net_attempt(r.net, 1), "10.0.0.9:1");
+    ck_assert_uint_eq(p.ends, 0);
+    rig_fini(&r);
+    probe_fini(&p);
+}
+END_TEST
+
 START_TEST(a_node_that_is_listed_again_is_used_at_once)
 {
     struct rig r;
@@ -2074,6 +2207,11 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, least_loaded_prefers_the_ready_and_quiet);
     tcase_add_test(t, least_loaded_connects_and_does_not_wait_for_the_silent);
     tcase_add_test(t, least_loaded_in_the_dark_wakes_up_by_itself);
+    tcase_add_test(t, least_loaded_tries_all_that_fail_at_once);
+    tcase_add_test(t, least_loaded_does_not_wait_for_the_throttled);
+    tcase_add_test(t, least_loaded_does_not_wait_for_the_stuck);
+    tcase_add_test(t, least_loaded_does_not_wait_for_the_slow);
+    tcase_add_test(t, least_loaded_does_not_wait_for_those_that_leave);
     tcase_add_test(t, a_node_that_is_listed_again_is_used_at_once);
     tcase_add_test(t, an_old_broker_that_is_back_serves_while_bootstrapping);
     tcase_add_test(t, status_comes_and_goes_and_hints_at_listeners);
