@@ -220,20 +220,36 @@ void kp__addresses_find(struct node *n)
         look_up(n);
 }
 
-void kp__addresses_poll(struct network_client *c)
+/* Each node of the list.  What ends here may begin another look-up, which goes
+ * to the end of the list, and ends none but its own. */
+static void each_resolving(struct network_client *c, void (*fn)(struct node *n))
 {
     struct list_node *link = kp__list_first(&c->resolving), *next;
 
     for (; link != NULL; link = next) {
-        struct node *n = KP_CONTAINER(link, struct node, resolve_link);
-        /* what ends here may begin another look-up, which goes to the end of
-         * the list, and ends none but its own */
         next = kp__list_next(&c->resolving, link);
-        if (n->resolve != NULL)
-            (void)take(n);
-        else if (c->lookups < LOOKUPS_MAX)
-            look_up(n);
+        fn(KP_CONTAINER(link, struct node, resolve_link));
     }
+}
+
+static void take_if_done(struct node *n)
+{
+    if (n->resolve != NULL)
+        (void)take(n);
+}
+
+static void begin_if_room(struct node *n)
+{
+    if (n->resolve == NULL && n->client->lookups < LOOKUPS_MAX)
+        look_up(n);
+}
+
+/* First all that are done: one that waits may stand before one that makes room
+ * for it, and nobody else would begin it. */
+void kp__addresses_poll(struct network_client *c)
+{
+    each_resolving(c, take_if_done);
+    each_resolving(c, begin_if_room);
 }
 
 void kp__addresses_cancel(struct node *n)

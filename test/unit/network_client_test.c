@@ -1402,6 +1402,50 @@ START_TEST(look_ups_are_limited_and_all_get_their_turn)
 }
 END_TEST
 
+static struct node *overtakes; /* begun when the next node is down */
+
+static void overtake(struct rig *r, struct node *n)
+{
+    (void)n;
+    r->on_down = NULL;
+    kp__client_connect(r->client, overtakes, fake_net_now_ns(r->net));
+}
+
+static struct node *held_name(struct rig *r, int32_t id, const char *host)
+{
+    fake_net_name(r->net, host, "10.0.0.1");
+    fake_net_hold_name(r->net, host, true);
+    return kp__client_node(r->client, id, host, strlen(host), 9092, NULL, 0);
+}
+
+/* One that waits may stand before one that takes the place it waits for: it
+ * begins when that one ends, and not when something else happens. */
+START_TEST(a_look_up_begins_when_another_makes_room)
+{
+    struct rig r;
+
+    rig_init(&r, "10.0.0.9:1");
+    fake_net_listen(r.net, "10.0.0.1", 9092, FAKE_UNREACHABLE);
+    for (int32_t i = 0; i <= LOOKUPS_MAX; i++) {
+        char host[16];
+        (void)snprintf(host, sizeof host, "b%d", (int)i);
+        kp__client_connect(r.client, held_name(&r, i, host),
+                           fake_net_now_ns(r.net));
+    }
+    overtakes = held_name(&r, LOOKUPS_MAX + 1, "overtakes");
+    r.on_down = overtake;
+    fake_net_hold_name(r.net, "b0", false);
+    rig_turn(&r);
+    ck_assert_uint_eq(r.down, 1);
+    ck_assert_uint_eq(fake_net_lookups(r.net), LOOKUPS_MAX + 1);
+    fake_net_hold_name(r.net, "overtakes", false);
+    rig_turn(&r);
+    ck_assert_uint_eq(r.down, 2);
+    ck_assert_uint_eq(fake_net_lookups(r.net), LOOKUPS_MAX + 2);
+    rig_fini(&r);
+}
+END_TEST
+
 START_TEST(canonical_names_stand_for_the_bootstrap_name)
 {
     struct rig r;
@@ -2188,6 +2232,7 @@ static Suite *network_client_suite(void)
     tcase_add_test(t, no_address_at_all_is_in_the_status);
     tcase_add_test(t, a_look_up_that_hangs_has_a_limit);
     tcase_add_test(t, look_ups_are_limited_and_all_get_their_turn);
+    tcase_add_test(t, a_look_up_begins_when_another_makes_room);
     tcase_add_test(t, canonical_names_stand_for_the_bootstrap_name);
     tcase_add_test(t, a_look_up_that_fails_is_tried_again);
     tcase_add_test(t, n9_backoff_doubles_with_jitter_and_resets_when_ready);
