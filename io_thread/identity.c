@@ -106,7 +106,9 @@ static void id_send(struct io_thread *io, struct node *n)
     struct request *r = kp__request_create(api, version);
 
     if (r == NULL) {
-        id_failed(io, KP_ENOMEM); /* again after the backoff */
+        /* Again after the backoff; which may be none, so not at once. */
+        io->id_no_node = true;
+        id_failed(io, KP_ENOMEM);
         return;
     }
     kp__schema_defaults(api->request, &q);
@@ -126,16 +128,24 @@ static void id_send(struct io_thread *io, struct node *n)
     kp__client_send(io->client, n, r, io->now_ns);
 }
 
+/* It is to be asked for, if need be after a backoff.  Of a producer that has
+ * come to its end nobody needs it any more. */
+static bool is_due(const struct io_thread *io)
+{
+    return io->id_wanted && !io->id_requested &&
+           atomic_load(&io->p->accumulator.taking) != TAKING_FATAL;
+}
+
 void kp__id_run(struct io_thread *io)
 {
     struct node *n;
 
-    if (!io->id_wanted || io->id_requested || io->now_ns < io->id_retry_at_ns)
+    if (!is_due(io) || io->now_ns < io->id_retry_at_ns)
         return;
-    if (atomic_load(&io->p->accumulator.taking) == TAKING_FATAL)
-        return; /* nobody needs it any more */
     n = kp__client_least_loaded(io->client, io->now_ns);
-    if (n == NULL || !kp__client_can_send(io->client, n, io->now_ns))
+    io->id_no_node =
+        n == NULL || !kp__client_can_send(io->client, n, io->now_ns);
+    if (io->id_no_node)
         return;
     if (kp__node_version(n, API_INIT_PRODUCER_ID, INT16_MAX) < 0) {
         kp__fatal(io, KP_UNSUPPORTED_VERSION,
@@ -148,9 +158,12 @@ void kp__id_run(struct io_thread *io)
 
 int64_t kp__id_next_timer(const struct io_thread *io)
 {
-    if (!io->id_wanted || io->id_requested || io->id_retry_at_ns <= io->now_ns)
-        return KP_NEVER; /* node_ready brings us on */
-    return io->id_retry_at_ns;
+    if (!is_due(io))
+        return KP_NEVER;
+    if (io->id_retry_at_ns > io->now_ns)
+        return io->id_retry_at_ns;
+    /* A node that comes up is an event. */
+    return io->id_no_node ? kp__ns_add(io->now_ns, LOOK_AGAIN_NS) : io->now_ns;
 }
 
 /* -- the partition's part -- */

@@ -18,8 +18,6 @@
 #define REFUSED_AGAIN_NS (10 * KP_NS_PER_SEC)
 /* A name that nobody waits for is remembered for so long at least. */
 #define NAME_KEPT_NS (5 * KP_NS_PER_SEC)
-/* While no node can be asked: look again, it may be time to try another one. */
-#define LOOK_AGAIN_NS KP_NS_PER_SEC
 /* A topic that stays in trouble is told of again after so long, then after
  * twice that, and so on up to the longest. */
 #define TELL_AGAIN_NS (10 * KP_NS_PER_SEC)

@@ -159,8 +159,10 @@ void kp__client_send(struct network_client *c, struct node *n,
                      struct request *r, int64_t now_ns);
 /* For metadata and producer ids: the best node to ask, as Java's
  * leastLoadedNode; NULL: none can be used now (one may have been begun to
- * connect to: ask again at node_ready, or at the next timer). */
+ * connect to: ask again when the client has an event, and after LOOK_AGAIN_NS,
+ * as it may be time to try another one). */
 struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns);
+#define LOOK_AGAIN_NS KP_NS_PER_SEC
 /* No node is ready, connecting, or will be tried without backoff: every known
  * address has failed since the last success (rebootstrap's condition). */
 bool kp__client_all_failed(const struct network_client *c);

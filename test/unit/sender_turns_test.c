@@ -127,6 +127,82 @@ START_TEST(an_id_is_got_behind_a_slow_metadata_request)
 }
 END_TEST
 
+static bool has_id(struct world *w, void *arg)
+{
+    (void)arg;
+    return w->p->io->producer_id >= 0;
+}
+
+static uint64_t connects(const struct world *w)
+{
+    uint64_t n = 0;
+
+    for (int i = 1; i <= WORLD_NODES_MAX; i++)
+        n += w->connects[i];
+    return n;
+}
+
+static bool has_connected(struct world *w, void *arg)
+{
+    return connects(w) > *(const uint64_t *)arg;
+}
+
+static void set_silent(struct world *w, bool on)
+{
+    for (int32_t node = 1; node <= 3; node++)
+        world_link(w, node)->silent = on;
+}
+
+/* Nothing but the id is asked for, no connection is left, and the broker that is
+ * tried first says nothing: after a second another one is tried. */
+START_TEST(an_id_is_asked_for_elsewhere_after_a_second)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 3,
+        .partitions = -1,
+        .settings =
+            WORLD_SETTINGS("retry.backoff.ms", "5000", "retry.backoff.max.ms",
+                           "5000", "connections.max.idle.ms", "1000")});
+    uint64_t before;
+
+    (void)world_rule(w, "api=init-producer-id count=1 error=14");
+    world_run_ms(w, 3000);
+    ck_assert(!has_id(w, NULL));
+    before = connects(w);
+    set_silent(w, true);
+    ck_assert(world_run_until(w, has_connected, &before, 10000));
+    set_silent(w, false);
+    ck_assert(world_run_until(w, has_id, NULL, 2000));
+    world_end(w);
+}
+END_TEST
+
+#ifdef KP_FAILMALLOC
+/* Whichever allocation fails, once, and though no backoff wakes us. */
+START_TEST(an_id_is_got_though_memory_was_short)
+{
+    long nth = 0, used;
+
+    do {
+        struct world *w = world_begin(&(struct world_options){
+            .partitions = -1,
+            .settings =
+                WORLD_SETTINGS("retry.backoff.ms", "0",
+                               "max.in.flight.requests.per.connection", "1")});
+        bool got;
+
+        world_fail_memory(w, ++nth, 0);
+        got = world_run_until(w, has_id, NULL, 5000);
+        used = world_allocations(w);
+        world_fail_memory(w, -1, 0);
+        ck_assert_msg(got, "allocation %ld", nth);
+        world_end(w);
+    } while (used >= nth);
+    ck_assert_int_gt(nth, 20);
+}
+END_TEST
+#endif
+
 /* -- senders that have the lock -- */
 
 /* One try for a lock after another is the one that finds it taken.  The record
@@ -609,6 +685,10 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, one_partition_of_each_broker_a_request);
     tcase_add_test(t, a_broker_without_partitions_gets_no_request);
     tcase_add_test(t, an_id_is_got_behind_a_slow_metadata_request);
+    tcase_add_test(t, an_id_is_asked_for_elsewhere_after_a_second);
+#ifdef KP_FAILMALLOC
+    tcase_add_test(t, an_id_is_got_though_memory_was_short);
+#endif
     tcase_add_test(t, a_lock_that_is_taken_delays_nothing);
     tcase_add_test(t, each_new_leader_skips_one_backoff);
     tcase_add_test(t, without_epochs_the_backoff_stands);
