@@ -13,6 +13,18 @@
 
 /* -- edges from the network and the metadata -- */
 
+/* A node may be able to take a request, perhaps after this turn's asking for
+ * one. */
+static void node_can_send(void *arg, struct node *n)
+{
+    struct io_thread *io = arg;
+
+    (void)n;
+    io->id_no_node = false;
+    kp__metadata_look_again(io->metadata);
+    io->progressed = true;
+}
+
 static void node_ready(void *arg, struct node *n)
 {
     struct io_thread *io = arg;
@@ -21,15 +33,7 @@ static void node_ready(void *arg, struct node *n)
     kp__pool_set_any_reachable(io->p->pool, true);
     if (sn != NULL)
         kp__sn_reachable(io, sn, true);
-    io->progressed = true;
-}
-
-static void node_can_send(void *arg, struct node *n)
-{
-    struct io_thread *io = arg;
-
-    (void)n;
-    io->progressed = true;
+    node_can_send(io, n);
 }
 
 static void node_down(void *arg, struct node *n, kp_err err)

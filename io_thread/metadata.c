@@ -88,6 +88,11 @@ void kp__metadata_stale(struct metadata *m, int64_t now_ns)
     m->full_due = true;
 }
 
+void kp__metadata_look_again(struct metadata *m)
+{
+    m->no_node = false;
+}
+
 /* -- how it ended -- */
 
 static int64_t backoff(struct metadata *m, uint32_t times)

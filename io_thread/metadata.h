@@ -61,6 +61,9 @@ struct uuid kp__metadata_topic_id(const struct topic *t);
 /* By id, for Produce 13 responses; NULL: unknown. */
 struct topic *kp__metadata_by_id(const struct metadata *m,
                                  const struct uuid *id);
+/* A node may be able to take a request now: the next turn asks for one, even if
+ * this one found none. */
+void kp__metadata_look_again(struct metadata *m);
 /* Send a request if one is due and a node can take it; expire idle topics;
  * rebootstrap if needed. */
 void kp__metadata_run(struct metadata *m, int64_t now_ns);

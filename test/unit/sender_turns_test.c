@@ -203,6 +203,33 @@ START_TEST(an_id_is_got_though_memory_was_short)
 END_TEST
 #endif
 
+/* -- sockets that take no more -- */
+
+/* A topic is asked for while the only socket takes a part of a large request,
+ * which nobody will answer: it is, as soon as the rest is gone. */
+START_TEST(a_topic_is_asked_for_as_soon_as_the_socket_is_free)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("linger.ms", "0", "acks", "0",
+                                   "enable.idempotence", "false")});
+    struct world_record *r;
+
+    ck_assert_int_eq(
+        kb_topic_create(world_cluster(w), "u", 1, 1, world_now_ns(w)), 0);
+    warm_up(w, 1);
+    world_link(w, 1)->window = 1000;
+    (void)world_send_many(w, 0, 1, 20000);
+    world_run_ms(w, 1);
+    r = world_send_what(
+        w, &(struct world_what){.topic = "u", .flags = WORLD_FUTURE});
+    ck_assert_int_eq(r->state, WORLD_WAITING);
+    world_settle(w);
+    ck_assert_int_ge(r->returned_ns - r->called_ns, 10 * MS);
+    ck_assert_int_le(r->returned_ns - r->called_ns, 100 * MS);
+    world_end(w);
+}
+END_TEST
+
 /* -- senders that have the lock -- */
 
 /* One try for a lock after another is the one that finds it taken.  The record
@@ -689,6 +716,7 @@ static Suite *sender_turns_suite(void)
 #ifdef KP_FAILMALLOC
     tcase_add_test(t, an_id_is_got_though_memory_was_short);
 #endif
+    tcase_add_test(t, a_topic_is_asked_for_as_soon_as_the_socket_is_free);
     tcase_add_test(t, a_lock_that_is_taken_delays_nothing);
     tcase_add_test(t, each_new_leader_skips_one_backoff);
     tcase_add_test(t, without_epochs_the_backoff_stands);
