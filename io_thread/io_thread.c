@@ -279,8 +279,11 @@ static void judge(struct io_thread *io)
 }
 
 /* A sender that was called for its memory and does not come (it is in a signal's
- * handler, or has no processor) keeps nobody else from theirs. */
+ * handler, or has no processor) keeps nobody else from theirs.  Whoever brings
+ * back what is held for it does not wake us: so while there is a line it is
+ * looked at now and then. */
 #define HELD_NS KP_NS_PER_MS
+#define LINE_NS (100 * KP_NS_PER_MS)
 
 static void relieve(struct io_thread *io)
 {
@@ -323,6 +326,7 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
     kp__report_all(io);
     if (io->forked)
         return;
+    relieve(io); /* memory has come back since */
     kp__serve_pending(io);
     kp__weights_update(io);
     if (kp__nothing_left(io))
@@ -384,6 +388,8 @@ int64_t kp__io_thread_next_timer(const struct io_thread *io)
     at_ns = earlier(at_ns, kp__id_next_timer(io));
     at_ns = earlier(at_ns, kp__serve_next_timer(io));
     at_ns = earlier(at_ns, io->relieve_at_ns);
+    if (kp__pool_has_line(io->p->pool))
+        at_ns = earlier(at_ns, kp__ns_add(io->now_ns, LINE_NS));
     if (!kp__list_empty(&io->to_weigh))
         at_ns = earlier(at_ns, io->weights_at_ns);
     if (io->progressed && work_left(io))

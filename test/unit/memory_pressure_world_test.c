@@ -146,6 +146,46 @@ START_TEST(who_does_not_come_for_its_memory_holds_up_nobody)
 }
 END_TEST
 
+/* The same while the I/O thread sleeps: whoever brings memory back does not wake
+ * it. */
+START_TEST(who_does_not_come_is_found_by_a_thread_that_sleeps)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .partitions = 1,
+        .settings = WORLD_SETTINGS("buffer.memory", "1048576")});
+    struct partition_queue *q;
+    struct pool_waiter away, next;
+    struct chunk *all = NULL, *c;
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    q = kp__topic_view(kp__topics_find(w->p->topics, "t", 1))->queues[0];
+    while ((c = take_chunk(w, q)) != NULL) {
+        c->next = all;
+        all = c;
+    }
+    join(w, q, &away);
+    join(w, q, &next);
+    kp__io_look(&w->p->bell); /* as whoever begins to wait does */
+    world_run_ms(w, 10);
+    for (int i = 0; i < 2; i++) {
+        c = all;
+        all = c->next;
+        c->next = NULL;
+        kp__pool_give(w->p->pool, q, c);
+    }
+    ck_assert_uint_ne(atomic_load(&away.word), 0);
+    ck_assert_uint_eq(atomic_load(&next.word), 0);
+    world_run_ms(w, 102);
+    ck_assert_uint_ne(atomic_load(&next.word), 0);
+    take_what_came(w, &next);
+    take_what_came(w, &away);
+    kp__pool_give(w->p->pool, q, all);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* A broker that cannot be reached takes at most half; the others go on. */
 START_TEST(a_dead_broker_takes_half)
 {
@@ -361,6 +401,7 @@ static Suite *memory_pressure_world_suite(void)
     tcase_add_test(t, pressure_ends_the_linger);
     tcase_add_test(t, a_refused_nowait_ends_the_linger);
     tcase_add_test(t, who_does_not_come_for_its_memory_holds_up_nobody);
+    tcase_add_test(t, who_does_not_come_is_found_by_a_thread_that_sleeps);
     tcase_add_test(t, a_dead_broker_takes_half);
     tcase_add_test(t, what_may_not_be_reached_is_tried_at_once);
     tcase_add_test(t, all_dead_takes_all);
