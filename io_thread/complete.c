@@ -299,12 +299,29 @@ void kp__fail_partition(struct io_thread *io, struct sender_partition *sp,
     kp__plan(io, sp);
 }
 
+static kp_err fatal_err(const struct io_thread *io)
+{
+    /* relaxed: this thread wrote it */
+    return (kp_err)atomic_load_explicit(&io->p->accumulator.fatal_err,
+                                        memory_order_relaxed);
+}
+
+bool kp__fail_if_over(struct io_thread *io, struct sender_partition *sp)
+{
+    if (atomic_load(&io->p->accumulator.taking) == TAKING_FATAL)
+        kp__fail_partition(io, sp, fatal_err(io));
+    else if (io->forced)
+        kp__fail_partition(io, sp, KP_ECLOSED);
+    else
+        return false;
+    return true;
+}
+
 static void fail_topic(void *arg, struct topic *t)
 {
     struct io_thread *io = arg;
     const struct topic_view *v = kp__topic_view(t);
-    kp_err err = (kp_err)atomic_load_explicit(&io->p->accumulator.fatal_err,
-                                              memory_order_relaxed);
+    kp_err err = fatal_err(io);
 
     for (int32_t i = 0; v != NULL && i < v->count; i++) {
         struct sender_partition *sp = kp__sp_get(io, v->queues[i]);

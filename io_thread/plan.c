@@ -218,7 +218,8 @@ void kp__plan_drain(struct io_thread *io)
             kp__drain_push(&io->p->accumulator, q);
         } else {
             kp__metadata_used(io->metadata, q->topic, io->now_ns);
-            kp__plan(io, sp);
+            if (!kp__fail_if_over(io, sp))
+                kp__plan(io, sp);
         }
         io->progressed = true;
         q = next;

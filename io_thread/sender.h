@@ -84,6 +84,9 @@ void kp__expire_due(struct io_thread *io);
 /* Complete everything of this partition, wherever it stands. */
 void kp__fail_partition(struct io_thread *io, struct sender_partition *sp,
                         kp_err err);
+/* The producer has come to its end, and there was no memory then to see that
+ * this partition has anything: the same for it now.  False: not so. */
+bool kp__fail_if_over(struct io_thread *io, struct sender_partition *sp);
 /* The producer can go on no more: everything is completed, sends say err. */
 void kp__fatal(struct io_thread *io, kp_err err, const char *text);
 /* Drop the bytes of a batch that nobody reads any more. */

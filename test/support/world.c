@@ -139,7 +139,10 @@ int64_t world_now_ms(const struct world *w)
 void world_enter(struct world *w)
 {
     w->calls_before = kp__mem_calls();
-    kp__mem_fail_at(w->fails_in);
+    if (w->fails_gap < 0)
+        kp__mem_fail_from(w->fails_in);
+    else
+        kp__mem_fail_at(w->fails_in);
 }
 
 void world_leave(struct world *w)
@@ -153,7 +156,9 @@ void world_leave(struct world *w)
     if (used < w->fails_in)
         w->fails_in -= used;
     else
-        w->fails_in = w->fails_gap > 0 ? w->fails_gap : -1;
+        w->fails_in = w->fails_gap > 0   ? w->fails_gap
+                      : w->fails_gap < 0 ? 1
+                                         : -1;
 }
 #else
 void world_enter(struct world *w)

@@ -251,8 +251,8 @@ void world_find_taken(struct world *w, long nth, uint32_t percent);
 /* Has the nth come? */
 bool world_found_taken(const struct world *w);
 /* The nth allocation of the library from now fails, and then every gap-th
- * (0: none more); -1: none.  Needs KP_FAILMALLOC; those of the brokers do
- * not count. */
+ * (0: none more; with 1 the first of each turn; -1: all); nth -1: none.  Needs
+ * KP_FAILMALLOC; those of the brokers do not count. */
 void world_fail_memory(struct world *w, long nth, long gap);
 /* Allocations of the library since the start. */
 long world_allocations(const struct world *w);

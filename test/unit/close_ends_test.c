@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "include/kp/errors.h"
+#include "lib/api/producer.h"
 #include "test/support/main.h"
 #include "test/support/world.h"
+#include "test/support/world_state.h"
 
 #define MS KP_NS_PER_MS
 
@@ -347,6 +349,69 @@ START_TEST(closed_weighs_more_than_a_refused_topic)
 }
 END_TEST
 
+#ifdef KP_FAILMALLOC
+static struct topic *topic_of(struct world *w)
+{
+    return kp__topics_find(w->p->topics, "t", 1);
+}
+
+static bool is_known(struct world *w, void *arg)
+{
+    (void)arg;
+    return topic_of(w) != NULL;
+}
+
+/* A client that had no memory for what it knows of the partition, when it heard
+ * of it. */
+static struct world *begin_without_memory(void)
+{
+    for (long nth = 1; nth < 1000; nth++) {
+        struct world *w = world_begin(&(struct world_options){.no_wait = true});
+
+        world_fail_memory(w, nth, 0);
+        ck_assert(kp__producer_post(w->p, OP_WANT_TOPIC, "t", 1));
+        (void)world_run_until(w, is_known, NULL, 100);
+        world_fail_memory(w, -1, 0);
+        if (is_known(w, NULL) &&
+            kp__topic_view(topic_of(w))->queues[0]->sender == NULL)
+            return w;
+        world_end(w);
+    }
+    ck_abort_msg("no allocation is that of a partition");
+    return NULL;
+}
+
+static bool has_turned(struct world *w, void *arg)
+{
+    return world_turns(w) >= *(const uint64_t *)arg;
+}
+
+/* Nor is there when the time is up: what was sent fails when there is, and not
+ * at its own deadline. */
+START_TEST(a_close_without_memory_ends)
+{
+    struct world *w = begin_without_memory();
+    struct world_record *r;
+    struct world_call *c;
+    uint64_t turns;
+
+    world_link(w, 1)->stall_from = true;
+    r = world_send(w, 0);
+    ck_assert_int_eq(r->state, WORLD_TAKEN);
+    world_fail_memory(w, 1, -1);
+    c = world_close(w, 0);
+    turns = world_turns(w) + 3;
+    ck_assert(world_run_until(w, has_turned, &turns, 1));
+    ck_assert(!c->done);
+    world_fail_memory(w, -1, 0);
+    world_run_ms(w, 10);
+    ck_assert(c->done);
+    world_expect(r, KP_ECLOSED, WORLD_ANY_CAUSE, KP_STORED_NO, -1);
+    world_end(w);
+}
+END_TEST
+#endif
+
 static Suite *close_ends_suite(void)
 {
     Suite *s = suite_create("close_ends");
@@ -365,6 +430,9 @@ static Suite *close_ends_suite(void)
     tcase_add_test(t, close_wakes_blocked_senders);
     tcase_add_test(t, closed_weighs_more_than_a_refused_topic);
     tcase_add_test(t, close_tells_unwatched_failures);
+#ifdef KP_FAILMALLOC
+    tcase_add_test(t, a_close_without_memory_ends);
+#endif
     suite_add_tcase(s, t);
     return s;
 }
