@@ -369,7 +369,9 @@ void kp__send_ready(struct io_thread *io)
         struct sender_node *sn = KP_CONTAINER(n, struct sender_node, link);
 
         kp__list_push_back(&io->nodes_with_data, n);
-        if (!kp__client_is_ready(sn->node))
+        /* Twice: an attempt that fails at once is made again after a backoff,
+         * if somebody asks for that. */
+        for (int i = 0; i < 2 && kp__client_is_idle(sn->node); i++)
             kp__client_connect(io->client, sn->node, io->now_ns);
         while (kp__node_linked(&sn->link) &&
                kp__client_can_send(io->client, sn->node, io->now_ns) &&

@@ -230,6 +230,32 @@ START_TEST(a_topic_is_asked_for_as_soon_as_the_socket_is_free)
 }
 END_TEST
 
+/* The connection of a broker that has asked for time is closed as idle, though a
+ * record waits for it, and another cannot even be tried then: it is later. */
+START_TEST(a_broker_that_cannot_be_tried_is_tried_again)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .settings = WORLD_SETTINGS("linger.ms", "0", "connections.max.idle.ms",
+                                   "1000")});
+    struct world_record *r;
+
+    (void)world_rule(w, "api=produce count=1 throttle_ms=60000");
+    warm_up(w, 1);
+    r = world_send(w, 0);
+    world_run_ms(w, 500);
+    ck_assert(!r->reported);
+    world_link(w, 1)->unreachable = true;
+    world_run_ms(w, 2500);
+    ck_assert(!r->reported);
+    world_link(w, 1)->unreachable = false;
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 1);
+    ck_assert_int_le(r->reported_ns - r->called_ns, 5000 * MS);
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* -- senders that have the lock -- */
 
 /* One try for a lock after another is the one that finds it taken.  The record
@@ -717,6 +743,7 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, an_id_is_got_though_memory_was_short);
 #endif
     tcase_add_test(t, a_topic_is_asked_for_as_soon_as_the_socket_is_free);
+    tcase_add_test(t, a_broker_that_cannot_be_tried_is_tried_again);
     tcase_add_test(t, a_lock_that_is_taken_delays_nothing);
     tcase_add_test(t, each_new_leader_skips_one_backoff);
     tcase_add_test(t, without_epochs_the_backoff_stands);
