@@ -333,6 +333,7 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
         atomic_store(&io->p->busy, 0);
 #ifdef KP_DEBUG
     kp__plan_check(io);
+    kp__client_check(io->client);
 #endif
 }
 

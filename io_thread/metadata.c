@@ -404,3 +404,10 @@ int64_t kp__metadata_next_timer(const struct metadata *m, int64_t now_ns)
         return now_ns;
     return m->next_allowed_ns > now_ns ? m->next_allowed_ns : now_ns;
 }
+
+#ifdef KP_DEBUG
+bool kp__metadata_is_asking(const struct metadata *m)
+{
+    return m->full_due || m->in_flight;
+}
+#endif

@@ -68,5 +68,9 @@ void kp__metadata_look_again(struct metadata *m);
  * rebootstrap if needed. */
 void kp__metadata_run(struct metadata *m, int64_t now_ns);
 int64_t kp__metadata_next_timer(const struct metadata *m, int64_t now_ns);
+#ifdef KP_DEBUG
+/* All topics in use are asked about, or will be. */
+bool kp__metadata_is_asking(const struct metadata *m);
+#endif
 
 #endif

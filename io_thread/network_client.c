@@ -293,3 +293,64 @@ int64_t kp__client_next_timer(const struct network_client *c)
         at_ns = deadline->at_ns;
     return at_ns;
 }
+
+#ifdef KP_DEBUG
+static void check_state(const struct network_client *c, const struct node *n)
+{
+    switch (n->state) {
+    case CONNECTION_NONE:
+        KP_CHECK(!n->wanted || n->timer.in_heap);
+        KP_CHECK(n->request_count == 0);
+        break;
+    case CONNECTION_RESOLVING:
+        KP_CHECK(n->timer.in_heap && kp__node_linked(&n->resolve_link));
+        KP_CHECK(n->resolve != NULL || c->lookups >= LOOKUPS_MAX);
+        break;
+    case CONNECTION_CONNECTING:
+        KP_CHECK(n->timer.in_heap && n->watched == POLL_WRITE);
+        break;
+    case CONNECTION_HANDSHAKE:
+        KP_CHECK(n->request_count > 0 || n->doom == DOOM_BROKEN);
+        break;
+    case CONNECTION_READY:
+        KP_CHECK(n->throttled_until_ns == 0 || n->timer.in_heap);
+        break;
+    }
+}
+
+static void check_end(const struct node *n)
+{
+    if (n->doom == DOOM_LEAVE)
+        KP_CHECK(!n->listed);
+    if (n->doom == DOOM_LEAVE && n->request_count > 0)
+        return; /* whose ends are awaited */
+    KP_CHECK(n->doom == DOOM_NONE || kp__node_linked(&n->doom_link));
+}
+
+static void check_writing(const struct node *n)
+{
+    bool queued = !kp__list_empty(&n->queue);
+
+    switch (n->writing) {
+    case WRITING_FREE:
+    case WRITING_DRAINING:
+        KP_CHECK(!queued || kp__node_linked(&n->write_link));
+        break;
+    case WRITING_BLOCKED:
+        KP_CHECK(queued && (n->watched & POLL_WRITE) != 0);
+        break;
+    case WRITING_BROKEN:
+        KP_CHECK(n->doom == DOOM_BROKEN);
+        break;
+    }
+}
+
+void kp__client_check(const struct network_client *c)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        check_state(c, c->nodes[i]);
+        check_end(c->nodes[i]);
+        check_writing(c->nodes[i]);
+    }
+}
+#endif

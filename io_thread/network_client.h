@@ -191,5 +191,10 @@ void kp__client_timers(struct network_client *c, int64_t now_ns);
 bool kp__client_write(struct network_client *c, int64_t now_ns);
 /* When kp__client_timers next has something to do; KP_NEVER: nothing. */
 int64_t kp__client_next_timer(const struct network_client *c);
+#ifdef KP_DEBUG
+/* After a turn: whatever a node waits for has a timer, an event that the poller
+ * was asked for, or a place on a list that the next turn looks at. */
+void kp__client_check(const struct network_client *c);
+#endif
 
 #endif

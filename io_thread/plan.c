@@ -376,9 +376,15 @@ static void check_one(struct io_thread *io, struct sender_partition *sp)
                                    sp->standing == STANDS_BACKING_OFF));
     if (sp->standing == STANDS_READY)
         KP_CHECK(sp->leader != NULL && kp__node_linked(&sp->leader->link));
+    if (sp->standing != STANDS_IDLE && sp->standing != STANDS_BUSY)
+        KP_CHECK(sp->deadline.in_heap);
+    /* Somebody is to end the reason. */
     if (sp->standing == STANDS_IN_FLIGHT)
-        KP_CHECK(sp->on_wire > 0 || sp->ledger.bump || sp->ledger.count > 0);
-    (void)io;
+        KP_CHECK(sp->on_wire > 0 || io->id_wanted);
+    if (sp->standing == STANDS_NO_ID)
+        KP_CHECK(io->id_wanted);
+    if (sp->standing == STANDS_NO_LEADER)
+        KP_CHECK(kp__metadata_is_asking(io->metadata));
 }
 
 /* None is parked for a reason that is gone, or ready while there is one.  What
@@ -440,15 +446,18 @@ static void check_done(const struct io_thread *io)
 {
     const struct list *nodes = &io->nodes_with_data;
 
-    KP_CHECK(io->progressed || (kp__list_empty(&io->standing[STANDS_BUSY]) &&
-                                kp__list_empty(&io->standing[STANDS_SEALED])));
+    KP_CHECK(io->progressed ||
+             (kp__list_empty(&io->standing[STANDS_BUSY]) &&
+              kp__list_empty(&io->standing[STANDS_SEALED]) &&
+              kp__list_empty(&io->done) && kp__list_empty(&io->to_report)));
     for (struct list_node *n = kp__list_first(nodes); n != NULL;
          n = kp__list_next(nodes, n)) {
         const struct sender_node *sn =
             KP_CONTAINER(n, const struct sender_node, link);
 
         KP_CHECK(io->progressed ||
-                 !kp__client_can_send(io->client, sn->node, io->now_ns));
+                 (!kp__client_can_send(io->client, sn->node, io->now_ns) &&
+                  !kp__client_is_idle(sn->node)));
     }
 }
 
