@@ -149,6 +149,7 @@ void sim_plan(struct sim *s)
         .watches_log = true,
         .watches_wire = true,
     });
+    world_look_twice(s->w, sim_has(s, F_LOOK));
     if (sim_has(s, F_ENDS) && !s->plain)
         near_the_ends(s);
     if (sim_has(s, F_MEMORY))

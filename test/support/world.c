@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io_thread/client.h"
 #include "io_thread/sender.h"
 #include "lib/api/producer.h"
 #include "lib/shared/sticky.h"
@@ -251,6 +252,51 @@ void world_on_turn(struct world *w, void (*fn)(struct world *w, void *arg),
     w->on_turn_arg = arg;
 }
 
+/* What a turn does beside reading, and reports. */
+static uint64_t deeds(const struct world *w)
+{
+    uint64_t n = w->p->io->client->request_count;
+
+    for (int i = 0; i <= WORLD_NODES_MAX; i++)
+        n += w->connects[i];
+    return n;
+}
+
+/* Under pressure each turn seals some more. */
+static bool may_do_more(const struct world *w)
+{
+    return kp__pool_pressure(w->p->pool, NULL) &&
+           !kp__list_empty(&w->p->io->standing[STANDS_LINGERING]);
+}
+
+static void look_twice(struct world *w)
+{
+    struct io_thread *io = w->p->io;
+    struct rng chance = io->client->rng;
+    int64_t until_ns = w->net.sleeps_until_ns;
+    uint64_t before = deeds(w);
+
+    if (may_do_more(w))
+        return;
+    world_enter(w);
+    kp__io_thread_run_once(io, w->now_ns);
+    world_leave(w);
+    io->client->rng = chance;
+    if (io->progressed || deeds(w) != before)
+        world_fail(w,
+                   "P-sleep: the I/O thread goes to sleep, and had something "
+                   "to do");
+    if (kp__io_thread_next_timer(io) < until_ns)
+        world_fail(w,
+                   "P-sleep: the I/O thread sleeps longer than it would after "
+                   "a turn more");
+}
+
+void world_look_twice(struct world *w, bool on)
+{
+    w->looks_twice = on;
+}
+
 /* True if a turn was run. */
 static bool io_run(struct world *w)
 {
@@ -263,6 +309,8 @@ static bool io_run(struct world *w)
     kp__io_thread_wait(io);
     if (!woken && io->event_count == 0 && w->net.sleeps_until_ns > w->now_ns) {
         w->asleep = true;
+        if (w->looks_twice)
+            look_twice(w);
         atomic_store(&w->p->bell.sleeps_until_ns, w->net.sleeps_until_ns);
         return false;
     }

@@ -226,6 +226,10 @@ void world_run_until_attempts(struct world *w, size_t n);
 void world_jump_wall_ms(struct world *w, int64_t by_ms);
 /* The I/O thread gets no processor, as after SIGSTOP; all else goes on. */
 void world_hold(struct world *w, bool on);
+/* Whenever the I/O thread falls asleep, one turn more at that moment has to find
+ * nothing to do: whatever it does should have been done before, or has nobody
+ * who would wake it up for it.  Nothing else is different. */
+void world_look_twice(struct world *w, bool on);
 /* Turns of the I/O thread since the start. */
 uint64_t world_turns(const struct world *w);
 

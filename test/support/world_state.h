@@ -48,7 +48,7 @@ struct world {
     struct transport_ops transport;
 
     /* the I/O thread */
-    bool asleep, over, held;
+    bool asleep, over, held, looks_twice;
     int64_t held_since_ns, held_ns; /* the last, and in all */
     uint64_t turns;
     int64_t spin_at_ns;

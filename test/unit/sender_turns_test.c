@@ -166,6 +166,7 @@ START_TEST(an_id_is_asked_for_elsewhere_after_a_second)
     uint64_t before;
 
     (void)world_rule(w, "api=init-producer-id count=1 error=14");
+    world_look_twice(w, true);
     world_run_ms(w, 3000);
     ck_assert(!has_id(w, NULL));
     before = connects(w);
@@ -217,6 +218,7 @@ START_TEST(a_topic_is_asked_for_as_soon_as_the_socket_is_free)
     ck_assert_int_eq(
         kb_topic_create(world_cluster(w), "u", 1, 1, world_now_ns(w)), 0);
     warm_up(w, 1);
+    world_look_twice(w, true);
     world_link(w, 1)->window = 1000;
     (void)world_send_many(w, 0, 1, 20000);
     world_run_ms(w, 1);
@@ -241,6 +243,7 @@ START_TEST(a_broker_that_cannot_be_tried_is_tried_again)
 
     (void)world_rule(w, "api=produce count=1 throttle_ms=60000");
     warm_up(w, 1);
+    world_look_twice(w, true);
     r = world_send(w, 0);
     world_run_ms(w, 500);
     ck_assert(!r->reported);
