@@ -315,9 +315,10 @@ void kp__io_thread_run_once(struct io_thread *io, int64_t now_ns)
 {
     io->now_ns = now_ns;
     io->progressed = false;
-    /* seq_cst: before anything is looked at.  What is asked for later is seen by
-     * the last look before the sleep. */
-    atomic_store(&io->p->bell.look, 0);
+    /* seq_cst: before anything is looked at.  An exchange, so that what was
+     * published before it was asked for is seen; what is asked for later is seen
+     * by the last look before the sleep. */
+    (void)atomic_exchange(&io->p->bell.look, 0);
     kp__serve_ops(io);
     judge(io);
     plan(io);
