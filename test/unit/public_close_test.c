@@ -60,7 +60,7 @@ START_TEST(a_flush_keeps_its_limit_and_can_go_on)
     kp_producer *p = lazy();
     int64_t began;
 
-    add_rule("api=produce process_ms=700 count=1");
+    hold_broker(true);
     send_some(p, 1);
     memset(&error, 0, sizeof(error));
     ASSERT_ERR(kp_flush(p, 0, &error), KP_PENDING);
@@ -69,6 +69,7 @@ START_TEST(a_flush_keeps_its_limit_and_can_go_on)
     began = now_ms();
     ASSERT_ERR(kp_flush(p, 150, &error), KP_PENDING);
     ck_assert_int_ge(now_ms() - began, 150);
+    hold_broker(false);
     ASSERT_OK(kp_flush(p, KP_FOREVER, &error));
     ck_assert_uint_eq(stored_count("t", 0), 1);
     ASSERT_OK(kp_producer_destroy(p));
@@ -94,7 +95,7 @@ static void *send_on(void *arg)
 
 START_TEST(a_flush_does_not_wait_for_what_comes_later)
 {
-    struct busy b = {0};
+    static struct busy b; /* the thread may outlive a test that fails */
     pthread_t thread;
 
     b.p = MAKE_PRODUCER("linger.ms", "1", NULL);
@@ -308,15 +309,18 @@ START_TEST(a_delivery_timeout_ends_it)
     kp_record r = record_of("t", "v");
     kp_report report;
     int64_t began;
+    int tries = 0;
     kp_future f;
 
     learn_topic(p, "t");
     add_rule("api=produce error=6 count=-1");
-    began = now_ms();
-    ASSERT_OK(kp_send(p, &r, &f));
-    ASSERT_ERR(kp_future_wait(&f, SOON_MS, &report), KP_ETIMEDOUT);
-    ck_assert_int_ge(now_ms() - began, 390);
-    ck_assert_int_lt(now_ms() - began, 10000);
+    do { /* the machine may take all of the time before an answer comes */
+        began = now_ms();
+        ASSERT_OK(kp_send(p, &r, &f));
+        ASSERT_ERR(kp_future_wait(&f, SOON_MS, &report), KP_ETIMEDOUT);
+        ck_assert_int_ge(now_ms() - began, 390);
+        ck_assert_int_lt(now_ms() - began, 10000);
+    } while (report.cause != KP_NOT_LEADER_OR_FOLLOWER && ++tries < 10);
     ck_assert_int_eq(report.cause, KP_NOT_LEADER_OR_FOLLOWER);
     ck_assert_int_eq(report.stored, KP_STORED_MAYBE);
     kp_future_release(&f, 1);
@@ -351,10 +355,10 @@ START_TEST(eight_threads_close_at_once)
             ck_assert_int_eq(
                 pthread_create(&c[i].thread, NULL, close_it, &c[i]), 0);
         }
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 8; i++)
             (void)pthread_join(c[i].thread, NULL);
+        for (int i = 0; i < 8; i++)
             ASSERT_OK(c[i].err);
-        }
         ASSERT_OK(kp_producer_destroy(p));
     }
     ck_assert_uint_eq(stored_count("t", 0), 400);
@@ -422,8 +426,9 @@ START_TEST(every_send_is_taken_or_refused)
         while (atomic_load(&s[7].taken) < 100)
             pause_ms(1);
         ASSERT_OK(kp_close(p, KP_FOREVER, &error));
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 8; i++)
             (void)pthread_join(s[i].thread, NULL);
+        for (int i = 0; i < 8; i++) {
             ASSERT_ERR(s[i].err, KP_ECLOSED);
             taken += (size_t)atomic_load(&s[i].taken);
         }
@@ -460,10 +465,10 @@ START_TEST(a_close_wakes_senders_that_wait_for_a_topic)
     pause_ms(100); /* most of them are waiting by now; none need be */
     began = now_ms();
     ASSERT_OK(kp_close(p, 0, &error));
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         (void)pthread_join(s[i].thread, NULL);
+    for (int i = 0; i < 8; i++)
         ASSERT_ERR(s[i].err, KP_ECLOSED);
-    }
     ck_assert_int_lt(now_ms() - began, 10000);
     ASSERT_OK(kp_producer_destroy(p));
 }
@@ -513,10 +518,10 @@ START_TEST(a_close_wakes_senders_that_wait_for_memory)
     ck_assert(becomes_true(all_wait, p));
     began = now_ms();
     ASSERT_ERR(kp_close(p, 0, &error), KP_ECLOSED);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         (void)pthread_join(s[i].thread, NULL);
+    for (int i = 0; i < 8; i++)
         ASSERT_ERR(s[i].err, KP_ECLOSED);
-    }
     ck_assert_int_lt(now_ms() - began, 10000);
     ASSERT_OK(kp_producer_destroy(p));
 }

@@ -113,6 +113,15 @@ static inline void add_rule(const char *line)
     ck_assert_msg(kp_broker_add_rule(broker, line) >= 0, "bad rule: %s", line);
 }
 
+/* Node 1 reads nothing and says nothing until it may go on. */
+static inline void hold_broker(bool on)
+{
+    struct kb_cluster *c = kp_broker_lock(broker);
+
+    kb_node_pause(c, 1, on, kb_now_ns(c));
+    kp_broker_unlock(broker);
+}
+
 static inline void remove_rules(void)
 {
     kb_rule_remove(kp_broker_lock(broker), -1);

@@ -544,7 +544,7 @@ START_TEST(memory_is_measured)
     ASSERT_VALUE(producer_metric(p, "buffer-available-bytes"), 100000);
     ASSERT_VALUE(producer_metric(p, "buffer-exhausted-total"), 0);
     ASSERT_VALUE(producer_metric(p, "bufferpool-wait-time-ns-total"), 0);
-    add_rule("api=produce process_ms=1000 count=1");
+    hold_broker(true);
     r.flags = KP_NOWAIT;
     while (kp_send(p, &r, NULL) == KP_OK)
         continue;
@@ -561,6 +561,7 @@ START_TEST(memory_is_measured)
     ASSERT_BETWEEN(producer_metric(p, "bufferpool-wait-ratio"), 0.0005, 1);
     ASSERT_BETWEEN(producer_metric(p, "buffer-exhausted-rate"), 6 / 60.0,
                    6 / 29.0);
+    hold_broker(false);
     ASSERT_OK(kp_flush(p, SOON_MS, &error));
     ASSERT_VALUE(producer_metric(p, "buffer-available-bytes"), 100000);
     ASSERT_VALUE(producer_metric(p, "waiting-threads"), 0);
@@ -577,10 +578,13 @@ START_TEST(requests_in_flight_are_counted)
 {
     kp_producer *p = MAKE_PRODUCER("linger.ms", "0", NULL);
 
-    learn_topic(p, "t");
-    add_rule("api=produce process_ms=1500 count=1");
+    send_some(p, 1, "the connection is there");
+    ASSERT_OK(kp_flush(p, SOON_MS, &error));
+    ck_assert(becomes_true(nothing_in_flight, p));
+    hold_broker(true);
     send_some(p, 1, "v");
     ck_assert(becomes_true(one_in_flight, p));
+    hold_broker(false);
     ASSERT_OK(kp_flush(p, SOON_MS, &error));
     ck_assert(becomes_true(nothing_in_flight, p));
     ASSERT_OK(kp_producer_destroy(p));
