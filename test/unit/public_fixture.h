@@ -169,6 +169,29 @@ static inline int threads_now(void)
     return n;
 }
 
+static inline bool threads_are(void *count)
+{
+    return threads_now() == *(const int *)count;
+}
+
+/* The same, when none is just ending: one that was joined is listed for a moment
+ * yet. */
+static inline int threads_at_rest(void)
+{
+    int n = threads_now();
+
+    for (int looks = 0; looks < 20; looks++) {
+        int again;
+
+        pause_ms(1);
+        again = threads_now();
+        if (again != n)
+            looks = 0;
+        n = again;
+    }
+    return n;
+}
+
 static inline kp_config *make_config(const char *bootstrap, ...)
 {
     kp_config *c;

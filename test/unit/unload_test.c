@@ -65,11 +65,6 @@ static kp_producer *begin(const struct loaded *l, const char *servers,
 
 /* -- what is left -- */
 
-static bool threads_are(void *arg)
-{
-    return threads_now() == *(int *)arg;
-}
-
 static void a_life(const struct loaded *l)
 {
     kp_producer *p = begin(l, kp_broker_bootstrap(broker), "use_all_dns_ips");
@@ -105,7 +100,7 @@ static void *use_and_stay(void *arg)
 
 START_TEST(a_closed_producer_leaves_no_thread)
 {
-    int before = threads_now(), with_one = before + 1;
+    int before = threads_at_rest(), with_one = before + 1;
 
     for (int i = 0; i < 20; i++) {
         struct user u = {0, 0};
@@ -132,7 +127,7 @@ END_TEST
  * comes back to has to be there. */
 START_TEST(a_look_up_outlives_its_library)
 {
-    int before = threads_now();
+    int before = threads_at_rest();
     void *again;
 
     for (int i = 0; i < 300; i++) {
