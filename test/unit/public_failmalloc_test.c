@@ -203,11 +203,11 @@ static void live(struct life *l)
     ck_assert(err == KP_OK || err == KP_ENOMEM || err == KP_EMETADATA);
     for (int i = 0; i < RECORDS; i++)
         send_one(l, p, q, i);
-    err = kp_flush(p, 5000, &error);
+    err = kp_flush(p, SOON_MS, &error);
     ck_assert_msg(is_fair(err), "%s", error.text);
     kp_metrics(p, count_them, &metrics);
     (void)kp_status(p, NULL, &error);
-    err = kp_close(p, 5000, &error);
+    err = kp_close(p, SOON_MS, &error);
     ck_assert_msg(is_fair(err), "%s", error.text);
     ASSERT_OK(kp_producer_destroy(p));
     check_reports(l, q);

@@ -595,7 +595,7 @@ START_TEST(many_wait_no_longer_than_one)
     char value[1500];
     kp_record r[64];
     size_t taken = 0;
-    int64_t began;
+    int64_t began, took = INT64_MAX;
 
     memset(value, 'v', sizeof(value));
     for (int i = 0; i < 64; i++)
@@ -608,12 +608,16 @@ START_TEST(many_wait_no_longer_than_one)
     ck_assert_int_lt(now_ms() - began, 1000 + SOON_MS / 4);
     ck_assert_uint_gt(taken, 0);
     ck_assert_uint_lt(taken, 64);
-    /* A record's own limit is a lower one for it alone. */
+    /* A record's own limit is a lower one for it alone; one of several calls
+     * shows it, if the machine is not late. */
     r[0].max_wait_ms = 1;
-    began = now_ms();
-    ASSERT_ERR(kp_send_many(small, r, 64, NULL, &taken), KP_EBUFFER);
-    ck_assert_int_lt(now_ms() - began, 1000);
-    ck_assert_uint_eq(taken, 0);
+    for (int i = 0; i < 10 && took >= 1000; i++) {
+        began = now_ms();
+        ASSERT_ERR(kp_send_many(small, r, 64, NULL, &taken), KP_EBUFFER);
+        took = now_ms() - began;
+        ck_assert_uint_eq(taken, 0);
+    }
+    ck_assert_int_lt(took, 1000);
     ASSERT_ERR(kp_close(small, 0, &error), KP_ECLOSED);
     ASSERT_OK(kp_producer_destroy(small));
 }
@@ -624,7 +628,7 @@ static int32_t choose_slowly(void *arg, const kp_record *r, int32_t count)
     (void)r;
     (void)count;
     if (!atomic_flag_test_and_set((atomic_flag *)arg))
-        pause_ms(2100);
+        pause_ms(4100);
     return -1;
 }
 
@@ -632,7 +636,7 @@ static int32_t choose_slowly(void *arg, const kp_record *r, int32_t count)
 START_TEST(many_have_all_of_max_block_to_wait)
 {
     kp_config *config =
-        make_config(kp_broker_bootstrap(broker), "max.block.ms", "2000", NULL);
+        make_config(kp_broker_bootstrap(broker), "max.block.ms", "4000", NULL);
     kp_record r[2] = {record_of("one", "v"), record_of("another", "v")};
     atomic_flag was_slow = ATOMIC_FLAG_INIT;
     kp_producer *slow;
