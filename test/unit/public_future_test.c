@@ -223,8 +223,9 @@ static struct waiter *start_waiters(kp_producer *p, int count)
 
 static void join_waiters(struct waiter *w, int count, kp_err err)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         (void)pthread_join(w[i].thread, NULL);
+    for (int i = 0; i < count; i++) {
         ck_assert_int_eq(w[i].err, err);
         ck_assert_int_eq(w[i].report.err, err);
         ck_assert_ptr_eq(w[i].report.tag, &w[i]);
@@ -288,10 +289,10 @@ START_TEST(threads_that_each_send_and_wait)
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, send_and_wait, &jobs[i]), 0);
     }
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 64; i++)
         (void)pthread_join(threads[i], NULL);
+    for (int i = 0; i < 64; i++)
         ck_assert_int_eq(jobs[i].failures, 0);
-    }
     ck_assert_uint_eq(stored_count("t", 0), 64 * 20);
     ASSERT_OK(kp_producer_destroy(p));
 }
