@@ -274,8 +274,9 @@ static long run_senders(kp_producer *const *p, int producers, int threads,
         ck_assert_int_eq(pthread_create(&s[i].thread, NULL, send_all, &s[i]),
                          0);
     }
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < threads; i++)
         (void)pthread_join(s[i].thread, NULL);
+    for (int i = 0; i < threads; i++) {
         ASSERT_OK(s[i].other);
         taken += s[i].taken;
     }
@@ -312,7 +313,7 @@ static void at_most(enum role r, enum cost k, long records, long hundredths)
 START_TEST(a_record_costs_one_lock)
 {
     kp_producer *p =
-        MAKE_PRODUCER("linger.ms", "5", "buffer.memory", "67108864", NULL);
+        MAKE_PRODUCER("linger.ms", "100", "buffer.memory", "67108864", NULL);
     long n;
 
     learn_topic(p, "t");
@@ -448,7 +449,9 @@ START_TEST(compression_is_the_senders)
 
     if (strstr(kp_features(), "zstd") == NULL)
         return; /* not in this build */
-    p = MAKE_PRODUCER("linger.ms", "50", "batch.size", "100000",
+    /* a slow machine takes its time to fill them, and they are not to be left
+     * over by that */
+    p = MAKE_PRODUCER("linger.ms", "10000", "batch.size", "100000",
                       "buffer.memory", "67108864", "compression.type", "zstd",
                       NULL);
     learn_topic(p, "t");

