@@ -10,7 +10,7 @@
  *   --other-stamps   the broker wrote its own timestamps
  *   --retried        batches may have been sent again: see check.c
  *   --any-start      of sequences: the topic was made anew
- *   --margin-ms N    lateness that a busy machine may add
+ *   --margin-ms N    lateness that a busy machine may add (3000)
  *
  * Without a reader the log is taken to be empty.  Each kind of reader is a view
  * of its own.  A file given twice in one kind is another log, such as that of a
@@ -162,7 +162,7 @@ static void check_batches(const struct files *files, bool any_start)
 
 int main(int argc, char **argv)
 {
-    struct job job = {.want = {.stamps = true, .margin_ns = NS_PER_S}};
+    struct job job = {.want = {.stamps = true, .margin_ns = 3 * NS_PER_S}};
     struct known_list known = {0};
     int letter;
     while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1)

@@ -27,4 +27,4 @@ for name in $LOADS; do
     at_most "$name: refused" \
         $(($(sent "$name" calls) - $(sent "$name" taken))) 0
 done
-check_topic minimum "$LOADS hasty" --retried --margin-ms 1500
+check_topic minimum "$LOADS hasty" --retried
