@@ -52,6 +52,8 @@ broker.heartbeat.interval.ms=200
 auto.create.topics.enable=false
 log.initial.task.delay.ms=500
 P
+    # What a test looks for in the files of a topic that is gone stays until then.
+    [ "$1" = 1 ] || echo log.segment.delete.delay.ms=300000
 }
 
 # node_write NODE ROLES CONTROLLER LISTENERS REPLICAS MINIMUM
@@ -100,7 +102,7 @@ node_lists() {
         awk '/ brokers:/ { print $1 }')" = "$2" ]
 }
 
-node_kill() { kill -9 "$(node_pid "$1")" && until_true 5 node_gone "$1"; }
+node_kill() { kill -9 "$(node_pid "$1")" && until_true 30 node_gone "$1"; }
 node_gone() { ! node_alive "$1"; }
 node_pause() { kill -STOP "$(node_pid "$1")"; }
 node_go_on() { kill -CONT "$(node_pid "$1")"; }

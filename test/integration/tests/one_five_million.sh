@@ -9,6 +9,7 @@
 must topic_create million 6 1
 send million million --threads 8 --records 625000 --size 20 --keys 1000
 until_true 30 holds million 5000000 || fail "$(admin offsets million)"
+READ_LIMIT_S=150
 must read_kcat million "$T/million.kcat"
 must read_log million "$T/million.records"
 must read_batches million "$T/million.batches"

@@ -14,4 +14,5 @@ must timeout 200 "$BIN/kp_matrix" "$(bootstrap)" matrix 1000 \
 cat "$T/matrix.out"
 # acks=0 may still be on its way when the producer is closed
 until_true 30 holds matrix 1620000 || fail "$(admin offsets matrix)"
+READ_LIMIT_S=150
 check_topic matrix matrix --all-acked --all-found

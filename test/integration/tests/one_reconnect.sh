@@ -35,6 +35,11 @@ in_log() {
             END { for (n in last) print n, last[n] }' | sort >"$1"
 }
 
+all_in_log() {
+    in_log "$T/first"
+    [ "$(wc -l <"$T/first")" = 12 ]
+}
+
 # Each sender got another hundred records into the log since $T/before.
 all_go_on() {
     in_log "$T/after"
@@ -43,6 +48,7 @@ all_go_on() {
 }
 
 until_true 60 holds_some again 2000 || fail "the load does not start"
+until_true 60 all_in_log || fail "not all have started: $(cat "$T/first")"
 node_pause 1
 sleep 2.5
 must node_kill 1
@@ -55,7 +61,7 @@ until_true 60 all_go_on || fail "$(join "$T/before" "$T/after")"
 # shellcheck disable=SC2086
 senders_end $names
 
-check_topic again "$names" --retried --margin-ms 1500
+check_topic again "$names" --retried
 for name in $names; do
     grep -q 'refused KP_EBUFFER' "$T/$name.out" ||
         fail "$name: its buffer was never full"

@@ -18,7 +18,7 @@ grep -q 'failed INVALID_TIMESTAMP 1' "$T/old.out" || fail "another error"
 at_least "stored NO" "$(sent old no)" 1
 check_topic dated old
 
-sender_start unknown missing --records 3 --status -X max.block.ms=1000
+sender_start unknown missing --records 3 --status -X max.block.ms=4000
 sender_wait unknown
 at_most "taken for a topic that is not there" "$(sent unknown taken)" 0
 grep -q '^refused .*UNKNOWN_TOPIC_OR_PARTITION' "$T/unknown.out" ||

@@ -8,7 +8,7 @@
 must topic_create more 3 3
 event() {
     # asks for the partition that does not exist yet
-    sender_start early more --records 10 --partition 8 -X max.block.ms=15000
+    sender_start early more --records 10 --partition 8 -X max.block.ms=60000
     sleep 1
     sender_running early || fail "a send to partition 8 did not wait"
     must admin partitions more 9

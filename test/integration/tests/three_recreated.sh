@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The topic is deleted and made anew under load: records go on into the new
 # one, and what was acknowledged before is in the old one's files, which Kafka
-# keeps for a minute.  Replication factor 1, so that each log is there once.
+# keeps for some minutes.  Replication factor 1, so that each log is there once.
 # A batch that reached the old topic as it went may be in both, but in neither
 # twice.
 # limit: 180
