@@ -173,20 +173,26 @@ static struct candidates look_at_all(struct network_client *c, int64_t now_ns)
     return best;
 }
 
+/* Of thousands of brokers without a route the rest is tried later, so that a
+ * turn has an end. */
+#define TRIES_MAX 16
+
 /* One request above the limit may be put on a node that has it full of records:
  * else they could keep metadata waiting for ever. */
 struct node *kp__client_least_loaded(struct network_client *c, int64_t now_ns)
 {
-    struct candidates best;
+    struct candidates best = {NULL, NULL, NULL, NULL};
 
     c->now_ns = now_ns;
     if (c->node_count == 0)
         return NULL;
     /* Each attempt that fails at once leaves one fewer that can be tried. */
-    do
+    for (int i = 0; i < TRIES_MAX; i++) {
         best = look_at_all(c, now_ns);
-    while (best.ready == NULL && !any_soon_open(c, now_ns) &&
-           prepare(c, &best, now_ns));
+        if (best.ready != NULL || any_soon_open(c, now_ns) ||
+            !prepare(c, &best, now_ns))
+            break;
+    }
     return best.ready;
 }
 
