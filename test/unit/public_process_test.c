@@ -310,12 +310,15 @@ START_TEST(an_idle_producer_does_not_wake)
     kp_record r = record_of("t", "v");
     long tid = await_thread("kp-io:idler");
     unsigned long long before, woken;
+    int tries = 0;
 
     ASSERT_OK(deliver(p, &r, NULL));
-    await_sleep(tid);
-    before = wakes_of(tid);
-    pause_ms(2000);
-    woken = wakes_of(tid) - before;
+    do { /* who stops a process and lets it go on wakes its threads, too */
+        await_sleep(tid);
+        before = wakes_of(tid);
+        pause_ms(2000);
+        woken = wakes_of(tid) - before;
+    } while (woken > 4 && ++tries < 5);
     ck_assert_msg(woken <= 4, "woke %llu times in 2 s", woken);
     ASSERT_OK(kp_producer_destroy(p));
 }
