@@ -52,6 +52,7 @@ START_TEST(stamps_that_are_no_milliseconds_are_logged)
     kp_record r = record_of("t", "v");
     kp_producer *p;
 
+    lines.count = 0;
     kp_config_on_log(c, KP_LOG_WARN, keep_line, &lines);
     p = start_producer(c);
     learn_topic(p, "t");
