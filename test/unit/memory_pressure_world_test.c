@@ -106,6 +106,28 @@ static void take_what_came(struct world *w, struct pool_waiter *waiter)
     kp__pool_give(w->p->pool, waiter->queue, g.data);
 }
 
+static struct chunk *take_all_chunks(struct world *w,
+                                     struct partition_queue *q)
+{
+    struct chunk *all = NULL, *c;
+
+    while ((c = take_chunk(w, q)) != NULL) {
+        c->next = all;
+        all = c;
+    }
+    return all;
+}
+
+static void give_one(struct world *w, struct partition_queue *q,
+                     struct chunk **all)
+{
+    struct chunk *c = *all;
+
+    *all = c->next;
+    c->next = NULL;
+    kp__pool_give(w->p->pool, q, c);
+}
+
 /* A thread that was called for its memory and does not come for it keeps those
  * behind it waiting for a millisecond or two, and no longer. */
 START_TEST(who_does_not_come_for_its_memory_holds_up_nobody)
@@ -115,23 +137,16 @@ START_TEST(who_does_not_come_for_its_memory_holds_up_nobody)
         .settings = WORLD_SETTINGS("buffer.memory", "1048576")});
     struct partition_queue *q;
     struct pool_waiter away, next;
-    struct chunk *all = NULL, *c;
+    struct chunk *all;
 
     (void)world_send(w, 0);
     world_settle(w);
     q = kp__topic_view(kp__topics_find(w->p->topics, "t", 1))->queues[0];
-    while ((c = take_chunk(w, q)) != NULL) {
-        c->next = all;
-        all = c;
-    }
+    all = take_all_chunks(w, q);
     join(w, q, &away);
     join(w, q, &next);
-    for (int i = 0; i < 2; i++) {
-        c = all;
-        all = c->next;
-        c->next = NULL;
-        kp__pool_give(w->p->pool, q, c);
-    }
+    for (int i = 0; i < 2; i++)
+        give_one(w, q, &all);
     ck_assert_uint_ne(atomic_load(&away.word), 0);
     ck_assert_uint_eq(atomic_load(&next.word), 0);
     ck_assert(kp__pool_is_held(w->p->pool));
@@ -155,25 +170,18 @@ START_TEST(who_does_not_come_is_found_by_a_thread_that_sleeps)
         .settings = WORLD_SETTINGS("buffer.memory", "1048576")});
     struct partition_queue *q;
     struct pool_waiter away, next;
-    struct chunk *all = NULL, *c;
+    struct chunk *all;
 
     (void)world_send(w, 0);
     world_settle(w);
     q = kp__topic_view(kp__topics_find(w->p->topics, "t", 1))->queues[0];
-    while ((c = take_chunk(w, q)) != NULL) {
-        c->next = all;
-        all = c;
-    }
+    all = take_all_chunks(w, q);
     join(w, q, &away);
     join(w, q, &next);
     kp__io_look(&w->p->bell); /* as whoever begins to wait does */
     world_run_ms(w, 10);
-    for (int i = 0; i < 2; i++) {
-        c = all;
-        all = c->next;
-        c->next = NULL;
-        kp__pool_give(w->p->pool, q, c);
-    }
+    for (int i = 0; i < 2; i++)
+        give_one(w, q, &all);
     ck_assert_uint_ne(atomic_load(&away.word), 0);
     ck_assert_uint_eq(atomic_load(&next.word), 0);
     world_run_ms(w, 102);

@@ -1906,29 +1906,42 @@ START_TEST(least_loaded_tries_all_that_fail_at_once)
 }
 END_TEST
 
+/* Two brokers are listed, and the first is connected to. */
+static struct node *begin_with_two(struct rig *r)
+{
+    const int32_t ids[] = {1, 2};
+    struct node *n;
+
+    rig_init(r, "10.0.0.9:1");
+    n = broker(r, 1, "10.0.0.1");
+    (void)broker(r, 2, "10.0.0.2");
+    kp__client_keep_only(r->client, ids, 2);
+    up(r, n, "10.0.0.1");
+    return n;
+}
+
+/* Nobody can be asked now, and so many have been tried by then. */
+static void nobody_can_be_asked(struct rig *r, unsigned attempts)
+{
+    ck_assert_ptr_null(
+        kp__client_least_loaded(r->client, fake_net_now_ns(r->net)));
+    ck_assert_uint_eq(fake_net_attempts(r->net), attempts);
+}
+
 /* The only connection there is takes no request for long. */
 START_TEST(least_loaded_does_not_wait_for_the_throttled)
 {
     struct rig r;
     struct probe p = {0};
     struct node *n;
-    int32_t ids[] = {1, 2};
 
-    rig_init(&r, "10.0.0.9:1");
-    n = broker(&r, 1, "10.0.0.1");
-    (void)broker(&r, 2, "10.0.0.2");
-    kp__client_keep_only(r.client, ids, 2);
-    up(&r, n, "10.0.0.1");
+    n = begin_with_two(&r);
     probe_send(&p, &r, n);
     rig_turn(&r);
     kp__client_throttle(r.client, p.request, 500);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    nobody_can_be_asked(&r, 1);
     kp__client_throttle(r.client, p.request, 20000);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    nobody_can_be_asked(&r, 2);
     ck_assert_str_eq(fake_net_attempt(r.net, 1), "10.0.0.2:9092");
     rig_fini(&r);
     probe_fini(&p);
@@ -1940,23 +1953,14 @@ START_TEST(least_loaded_does_not_wait_for_the_stuck)
     struct rig r;
     struct probe p = {0};
     struct node *n;
-    int32_t ids[] = {1, 2};
 
-    rig_init(&r, "10.0.0.9:1");
-    n = broker(&r, 1, "10.0.0.1");
-    (void)broker(&r, 2, "10.0.0.2");
-    kp__client_keep_only(r.client, ids, 2);
-    up(&r, n, "10.0.0.1");
+    n = begin_with_two(&r);
     fake_conn_limit_writes(conn(&r), SIZE_MAX, 10);
     probe_send(&p, &r, n);
     rig_turn(&r);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    nobody_can_be_asked(&r, 1);
     fake_net_advance_ns(r.net, SEC);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    nobody_can_be_asked(&r, 2);
     rig_fini(&r);
     probe_fini(&p);
 }
@@ -1967,25 +1971,16 @@ START_TEST(least_loaded_does_not_wait_for_the_slow)
     struct rig r;
     struct probe p[2];
     struct node *n;
-    int32_t ids[] = {1, 2};
 
     memset(p, 0, sizeof p);
-    rig_init(&r, "10.0.0.9:1");
+    n = begin_with_two(&r);
     r.settings.max_in_flight = 1;
-    n = broker(&r, 1, "10.0.0.1");
-    (void)broker(&r, 2, "10.0.0.2");
-    kp__client_keep_only(r.client, ids, 2);
-    up(&r, n, "10.0.0.1");
     for (int i = 0; i < 2; i++)
         probe_send(&p[i], &r, n);
     rig_turn(&r);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 1);
+    nobody_can_be_asked(&r, 1);
     fake_net_advance_ns(r.net, SEC);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    nobody_can_be_asked(&r, 2);
     rig_fini(&r);
     for (int i = 0; i < 2; i++)
         probe_fini(&p[i]);
@@ -2008,9 +2003,7 @@ START_TEST(least_loaded_does_not_wait_for_those_that_leave)
     probe_send(&p, &r, n);
     rig_turn(&r);
     kp__client_rebootstrap(r.client);
-    ck_assert_ptr_null(
-        kp__client_least_loaded(r.client, fake_net_now_ns(r.net)));
-    ck_assert_uint_eq(fake_net_attempts(r.net), 2);
+    nobody_can_be_asked(&r, 2);
     ck_assert_str_eq(fake_net_attempt(r.net, 1), "10.0.0.9:1");
     ck_assert_uint_eq(p.ends, 0);
     rig_fini(&r);
@@ -2025,11 +2018,7 @@ START_TEST(a_node_that_is_listed_again_is_used_at_once)
     struct node *n;
     int32_t ids[] = {2, 1};
 
-    rig_init(&r, "10.0.0.9:1");
-    n = broker(&r, 1, "10.0.0.1");
-    (void)broker(&r, 2, "10.0.0.2");
-    kp__client_keep_only(r.client, ids, 2);
-    up(&r, n, "10.0.0.1");
+    n = begin_with_two(&r);
     probe_send(&p, &r, n);
     rig_turn(&r);
     kp__client_keep_only(r.client, ids, 1);
