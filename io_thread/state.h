@@ -130,7 +130,7 @@ struct io_thread {
     int64_t producer_id; /* -1: none */
     int16_t producer_epoch;
     bool id_requested, id_wanted;
-    bool id_no_node; /* it was due, and no node could take it */
+    bool id_no_node; /* it was due, and no node, or no memory, was there */
     int64_t id_retry_at_ns;
     uint32_t id_failures;
 
