@@ -352,6 +352,7 @@ static bool send_to(struct io_thread *io, struct sender_node *sn)
     kp__arena_reset(&io->scratch);
     if (call == NULL) {
         put_all_back(io);
+        io->progressed = true; /* others of this node may go at once */
         return false;
     }
     send_call(io, call);

@@ -202,6 +202,43 @@ START_TEST(an_id_is_got_though_memory_was_short)
     ck_assert_int_gt(nth, 20);
 }
 END_TEST
+
+/* Whichever allocation fails, once: at most the one batch that it was for waits
+ * for its backoff.  Each batch needs a request of its own here, and they go in
+ * turns that read nothing. */
+START_TEST(a_request_without_memory_delays_no_other)
+{
+    long nth = 0, used;
+
+    do {
+        struct world *w = world_begin(&(struct world_options){
+            .partitions = 3,
+            .settings = WORLD_SETTINGS(
+                "linger.ms", "0", "max.request.size", "1500", "acks", "0",
+                "enable.idempotence", "false",
+                "max.in.flight.requests.per.connection", "1",
+                "retry.backoff.ms", "10000", "retry.backoff.max.ms", "10000")});
+        int in_time = 0;
+
+        warm_up(w, 3);
+        used = world_allocations(w);
+        world_fail_memory(w, ++nth, 0);
+        for (int i = 0; i < 3; i++)
+            (void)world_send_many(w, i, 1, 1000);
+        world_run_ms(w, 5000);
+        used = world_allocations(w) - used;
+        world_fail_memory(w, -1, 0);
+        for (uint32_t i = world_record_count(w) - 3; i < world_record_count(w);
+             i++)
+            in_time += world_record(w, i)->reported ? 1 : 0;
+        ck_assert_msg(in_time >= 2, "allocation %ld: %d", nth, in_time);
+        world_settle(w);
+        world_check(w);
+        world_end(w);
+    } while (used >= nth);
+    ck_assert_int_gt(nth, 5);
+}
+END_TEST
 #endif
 
 /* -- sockets that take no more -- */
@@ -744,6 +781,7 @@ static Suite *sender_turns_suite(void)
     tcase_add_test(t, an_id_is_asked_for_elsewhere_after_a_second);
 #ifdef KP_FAILMALLOC
     tcase_add_test(t, an_id_is_got_though_memory_was_short);
+    tcase_add_test(t, a_request_without_memory_delays_no_other);
 #endif
     tcase_add_test(t, a_topic_is_asked_for_as_soon_as_the_socket_is_free);
     tcase_add_test(t, a_broker_that_cannot_be_tried_is_tried_again);
