@@ -52,6 +52,11 @@ void kp__metadata_stale(struct metadata *m, int64_t now_ns);
 void kp__metadata_hint(struct metadata *m, struct partition_queue *q,
                        int32_t leader_id, int32_t leader_epoch,
                        const struct node_endpoint *endpoint);
+/* `n` says that it does not lead q's partition.  If it is who leads it as far as
+ * is known, the epoch of that is given up for an older one as soon as metadata
+ * insists on that. */
+void kp__metadata_denied(struct metadata *m, struct partition_queue *q,
+                         const struct node *n);
 /* Who leads q's partition as far as is known, and in which epoch; NULL: nobody.
  * */
 struct node *kp__metadata_leader(const struct partition_queue *q,

@@ -75,22 +75,56 @@ static void set_counts(struct topic_meta *t, const struct metadata_partition *p)
                           memory_order_relaxed);
 }
 
+/* An epoch above all that brokers have can only be a lie or a mistake, of a hint
+ * or of metadata, and would stand for ever.  What is known is given up if nobody
+ * bears it out and answer after answer names an older epoch.  One broker may be
+ * behind, or cut off from the others and be asked again and again: these have a
+ * while to be heard, and if the leader cannot be reached (or there is none) to
+ * choose another. */
+#define DENIED_NS (5 * KP_NS_PER_SEC)
+#define UNREACHABLE_NS (30 * KP_NS_PER_SEC)
+
+static bool is_outvoted(struct metadata *m, const struct topic_meta *t,
+                        int32_t i, int32_t epoch)
+{
+    struct partition_meta *p = &t->partitions[i];
+    bool reachable = p->leader != NULL && !kp__client_is_unreachable(p->leader);
+
+    if (reachable && !p->denied) {
+        p->older_since_ns = 0;
+        return false;
+    }
+    if (p->older_since_ns == 0)
+        p->older_since_ns = m->now_ns;
+    if (m->now_ns - p->older_since_ns <
+        (reachable ? DENIED_NS : UNREACHABLE_NS))
+        return false;
+    kp__log_limited(
+        m->log, &m->older_limit, TELL_AGAIN_NS, KP_LOG_WARN, "metadata",
+        "topic %s: leader epoch %d of partition %d, which no leader bears out, "
+        "is given up for %d",
+        t->topic->name->text, (int)p->epoch, (int)i, (int)epoch);
+    return true;
+}
+
 /* Epochs are to be trusted from version 9 on; before, brokers may tell one from
  * long ago. */
 static bool take_partition(struct metadata *m, struct topic_meta *t,
                            int16_t version, const struct metadata_partition *p)
 {
     int32_t epoch = version >= 9 ? p->leader_epoch : -1;
-    int32_t known;
+    struct partition_meta *known;
 
     if (p->partition_index < 0 || p->partition_index >= t->count)
         return false;
-    known = t->partitions[p->partition_index].epoch;
-    if (epoch >= 0 && epoch < known)
+    known = &t->partitions[p->partition_index];
+    if (epoch >= 0 && epoch < known->epoch &&
+        !is_outvoted(m, t, p->partition_index, epoch))
         return false; /* that broker is behind */
+    known->older_since_ns = 0;
     set_counts(t, p);
     return kp__meta_set_leader(m, t, p->partition_index, leader_of(m, p),
-                               epoch >= 0 ? epoch : known);
+                               epoch >= 0 ? epoch : known->epoch);
 }
 
 /* Queues that the answer did not name are new all the same. */

@@ -44,6 +44,9 @@ struct partition_meta {
     struct node *leader;  /* or NULL */
     int32_t epoch;        /* -1: unknown */
     bool told;            /* the sender knows of this queue */
+    bool denied;          /* the leader says that it does not lead */
+    int64_t older_since_ns; /* since when answers have named older epochs, and
+                               no leader bears out this one; 0: they have not */
 };
 
 /* A confirmed topic; topic->metadata. */
@@ -95,7 +98,8 @@ struct metadata {
     int64_t trying_since_ns; /* -1: not trying */
     uint32_t failures, equivalents;
 
-    struct log_limit failed_limit, topic_limit, count_limit, anew_limit;
+    struct log_limit failed_limit, topic_limit, count_limit, anew_limit,
+        older_limit;
 };
 
 /* -- metadata_topics.c -- */

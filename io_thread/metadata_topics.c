@@ -355,9 +355,7 @@ bool kp__meta_set_leader(struct metadata *m, struct topic_meta *t, int32_t i,
 
     if (p->told && p->leader == leader && p->epoch == epoch)
         return false;
-    p->leader = leader;
-    p->epoch = epoch;
-    p->told = true;
+    *p = (struct partition_meta){leader, epoch, .told = true};
     /* relaxed: each for itself, for whoever looks (partition_queue.h) */
     atomic_store_explicit(&q->leader_id,
                           leader != NULL ? kp__node_id(leader) : -1,
@@ -365,6 +363,18 @@ bool kp__meta_set_leader(struct metadata *m, struct topic_meta *t, int32_t i,
     atomic_store_explicit(&q->leader_epoch, epoch, memory_order_relaxed);
     m->events.leader(m->events.arg, q, leader, epoch);
     return true;
+}
+
+void kp__metadata_denied(struct metadata *m, struct partition_queue *q,
+                         const struct node *n)
+{
+    struct topic_meta *t = kp__meta_of(q->topic);
+
+    if (t == NULL || q->partition >= t->count ||
+        t->partitions[q->partition].leader != n)
+        return;
+    t->partitions[q->partition].denied = true;
+    m->full_due = true;
 }
 
 static struct node *hinted_node(struct metadata *m, int32_t id,

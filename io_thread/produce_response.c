@@ -340,6 +340,17 @@ static void take_hint(struct io_thread *io, struct partition_queue *q,
                       find_endpoint(answer, p->current_leader.leader_id));
 }
 
+/* What an answer about the topic of today says of the partition's leader. */
+static void learn_leader(struct io_thread *io, struct produce_call *call,
+                         struct partition_queue *q,
+                         const struct produce_response *answer,
+                         const struct produce_response_partition *p)
+{
+    if (kp__error_info(kp__error_answered(p->error_code))->refresh_metadata)
+        kp__metadata_denied(io->metadata, q, call->node->node);
+    take_hint(io, q, answer, p);
+}
+
 /* Every record's offset has to be a number: -1 is an unknown one. */
 static bool is_offset(int64_t base_offset, uint32_t record_count)
 {
@@ -397,7 +408,7 @@ static bool judge_answer(struct io_thread *io, struct produce_call *call,
     of_today = is_of_today(call, id, b);
     judge(io, b, &v);
     if (of_today)
-        take_hint(io, q, answer, p);
+        learn_leader(io, call, q, answer, p);
     return true;
 }
 

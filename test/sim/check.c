@@ -23,6 +23,7 @@ struct lane {
     int32_t next_sequence;
     int32_t gone; /* first number of an entry whose batch is gone; -1 */
     int32_t leader_epoch;
+    bool lied_to; /* the cluster had no such leader epoch when we learnt it */
     uint32_t wire_count;
     int32_t wire[LEDGER_MAX]; /* first numbers of entries on a wire */
 };
@@ -124,16 +125,22 @@ static void check_leader(struct checker *c, const struct sender_partition *sp)
                    (int)sp->leader_epoch, (int)epoch);
 }
 
-/* A broker that is behind does not make us forget. */
+/* A broker that is behind does not make us forget, if what we know is true. */
 static void check_epoch(struct checker *c, struct lane *l,
                         const struct sender_partition *sp)
 {
+    const struct partition_queue *q = sp->queue;
     int32_t epoch = -1;
 
-    (void)kp__metadata_leader(sp->queue, &epoch);
-    if (l->known && epoch < l->leader_epoch && !sim_has(c->s, F_RECREATE))
+    (void)kp__metadata_leader(q, &epoch);
+    if (l->known && epoch < l->leader_epoch && !l->lied_to &&
+        !sim_has(c->s, F_RECREATE))
         world_fail(c->s->w, "I-63: leader epoch %d was known, and now %d is",
                    (int)l->leader_epoch, (int)epoch);
+    if (epoch != l->leader_epoch)
+        l->lied_to = epoch > kb_leader_epoch(world_cluster(c->s->w),
+                                             q->topic->name->text,
+                                             q->partition);
     l->leader_epoch = epoch;
 }
 

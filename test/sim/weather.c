@@ -307,7 +307,7 @@ static void do_answer(struct sim *s, struct rng *r)
                  "answer=close-after", "repeat", "stranger", "answer_ms=1500"));
 }
 
-/* Of an epoch that is past, or of a broker that nobody knows. */
+/* Of an epoch that is past, or is none yet, or of a broker that nobody knows. */
 static void do_lies(struct sim *s, struct rng *r)
 {
     int32_t p = some_partition(s, r), node = some_node(s, r);
@@ -317,7 +317,7 @@ static void do_lies(struct sim *s, struct rng *r)
     if (sim_chance(r, 40))
         node = 77;
     epoch += node == 77 ? 1 + (int32_t)kp__rng_below(r, 3)
-                        : -(int32_t)kp__rng_below(r, 3);
+                        : (int32_t)kp__rng_below(r, 6) - 2;
     (void)snprintf(what, sizeof(what),
                    "partition=%d hint=%d hint_epoch=%d %s", (int)p, (int)node,
                    (int)epoch, SIM_PICK(r, "error=6", "error=6", ""));

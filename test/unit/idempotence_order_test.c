@@ -484,6 +484,44 @@ START_TEST(false_hints_move_nothing)
 }
 END_TEST
 
+/* C16: of a newer epoch they are followed, to who does not lead, or is dead; the
+ * first answers of metadata are taken for those of brokers that are behind.  The
+ * partition is sent to again all the same, however high the epoch: soon, or after
+ * half a minute if nobody is there to deny it. */
+START_TEST(false_hints_of_newer_epochs_are_got_over)
+{
+    struct world *w = world_begin(&(struct world_options){
+        .nodes = 3,
+        .replication = 3,
+        .settings = WORLD_SETTINGS("linger.ms", "0", "acks",
+                                   _i < 2 ? "all" : "1")});
+    struct kb_cluster *c = world_cluster(w);
+    int32_t leader, liar;
+    struct world_record *r;
+    char rule[100];
+
+    (void)world_send(w, 0);
+    world_settle(w);
+    leader = kb_leader(c, "t", 0);
+    liar = leader % 3 + 1;
+    if (_i % 2 == 1)
+        kb_node_stop(c, liar, false, world_now_ns(w));
+    (void)snprintf(rule, sizeof(rule),
+                   "api=produce error=6 hint=%d hint_epoch=%d", (int)liar,
+                   (int)INT32_MAX);
+    (void)world_rule(w, rule);
+    r = world_send(w, 0);
+    (void)world_send(w, 0);
+    world_settle(w);
+    world_expect(r, KP_OK, KP_OK, KP_STORED_YES, 1);
+    ck_assert_int_le(r->reported_ns - r->called_ns,
+                     (_i % 2 == 0 ? 10 : 40) * KP_NS_PER_SEC);
+    ck_assert_str_eq(world_log(w, "t", 0), "0 1 2");
+    world_check(w);
+    world_end(w);
+}
+END_TEST
+
 /* Without a hint (Produce below 10) metadata is asked for. */
 START_TEST(without_a_hint_metadata_is_asked)
 {
@@ -671,6 +709,7 @@ static Suite *idempotence_order_suite(void)
     tcase_add_test(t, no_leader_for_a_while);
     tcase_add_test(t, hint_ends_the_backoff);
     tcase_add_loop_test(t, false_hints_move_nothing, 0, 4);
+    tcase_add_loop_test(t, false_hints_of_newer_epochs_are_got_over, 0, 4);
     tcase_add_test(t, without_a_hint_metadata_is_asked);
     tcase_add_test(t, topic_made_again);
     tcase_add_test(t, topic_made_again_before_a_hint_comes);

@@ -693,6 +693,130 @@ START_TEST(n5_an_older_epoch_is_ignored_unless_the_topic_is_new)
 }
 END_TEST
 
+/* One answer more. */
+static void ask_once(struct world *w)
+{
+    uint32_t before = w->asked;
+
+    kp__metadata_stale(w->m, fake_net_now_ns(w->r.net));
+    run(w, 2 * SEC);
+    ck_assert_uint_eq(w->asked, before + 1);
+}
+
+static void say_leader(struct world *w, int32_t id, int32_t epoch)
+{
+    w->parts[0][0].leader_id = id;
+    w->parts[0][0].leader_epoch = epoch;
+}
+
+static void refuse_connects(struct world *w, const char *host, int32_t id)
+{
+    struct node *n = kp__client_find(w->r.client, id);
+
+    fake_net_listen(w->r.net, host, 9092, FAKE_REFUSES);
+    kp__client_connect(w->r.client, n, fake_net_now_ns(w->r.net));
+    run(w, SEC);
+    ck_assert(kp__client_is_unreachable(n));
+}
+
+/* C16: a lie, of a hint or of metadata, leads to a broker that says no.  What all
+ * others say counts again after five seconds. */
+START_TEST(an_epoch_that_its_leader_denies_is_given_up)
+{
+    struct world w;
+    struct partition_queue *q;
+
+    world_init(&w, 3);
+    (void)say(&w, "a", 1);
+    (void)get(&w, "a");
+    q = queue(&w, "a", 0);
+    if (_i == 0) {
+        kp__metadata_hint(w.m, q, 2, INT32_MAX, NULL);
+    } else {
+        say_leader(&w, 2, INT32_MAX);
+        ask_once(&w);
+    }
+    ck_leader(&w, "a", 0, 2, INT32_MAX);
+    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 2));
+    say_leader(&w, 1, 5);
+    for (int i = 0; i < 3; i++)
+        ask_once(&w);
+    ck_leader(&w, "a", 0, 2, INT32_MAX);
+    ck_assert(!rig_logged(&w.r, "given up"));
+    ask_once(&w);
+    ck_leader(&w, "a", 0, 1, 5);
+    ck_assert(rig_logged(&w.r, "topic a: leader epoch 2147483647 of partition 0, "
+                               "which no leader bears out, is given up for 5"));
+    /* what is newer than that is news again */
+    kp__metadata_hint(w.m, q, 3, 6, NULL);
+    ck_leader(&w, "a", 0, 3, 6);
+    world_fini(&w);
+}
+END_TEST
+
+/* One that nobody leads, or a broker that is not there: only after half a minute,
+ * as the broker that is asked may be one that hears no other. */
+START_TEST(an_epoch_without_a_leader_is_given_up_later)
+{
+    struct world w;
+    int32_t lied = _i == 0 ? -1 : 2;
+
+    world_init(&w, 3);
+    (void)say(&w, "a", 1);
+    (void)get(&w, "a");
+    if (lied == 2)
+        refuse_connects(&w, "10.0.0.2", lied);
+    say_leader(&w, lied, INT32_MAX);
+    kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
+    run(&w, 2 * SEC);
+    say_leader(&w, 1, 5);
+    for (int i = 0; i < 14; i++) {
+        kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
+        run(&w, 2 * SEC);
+    }
+    ck_leader(&w, "a", 0, lied, INT32_MAX);
+    for (int i = 0; i < 2; i++) {
+        kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
+        run(&w, 2 * SEC);
+    }
+    ck_leader(&w, "a", 0, 1, 5);
+    world_fini(&w);
+}
+END_TEST
+
+/* However often brokers that are behind say so: the leader leads, or others
+ * bear it out in between, or it was another that denied it. */
+START_TEST(an_epoch_that_is_borne_out_stays)
+{
+    struct world w;
+    struct partition_queue *q;
+
+    world_init(&w, 3);
+    (void)say(&w, "a", 1);
+    (void)get(&w, "a");
+    q = queue(&w, "a", 0);
+    say_leader(&w, 2, 4);
+    for (int i = 0; i < 10; i++)
+        ask_once(&w);
+    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 3));
+    for (int i = 0; i < 10; i++)
+        ask_once(&w);
+    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 1));
+    for (int i = 0; i < 10; i++) {
+        say_leader(&w, i % 3 == 2 ? 1 : 2, i % 3 == 2 ? 5 : 4);
+        ask_once(&w);
+    }
+    ck_leader(&w, "a", 0, 1, 5);
+    /* a new leader has to be denied itself */
+    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 1));
+    kp__metadata_hint(w.m, q, 3, 6, NULL);
+    for (int i = 0; i < 10; i++)
+        ask_once(&w);
+    ck_leader(&w, "a", 0, 3, 6);
+    world_fini(&w);
+}
+END_TEST
+
 /* Made again with fewer partitions: those that are no more have no leader, which
  * is nobody's fault and not asked about; what grows again is found again. */
 START_TEST(a_topic_made_anew_may_be_smaller)
@@ -1255,7 +1379,8 @@ START_TEST(more_partitions_than_any_topic_has)
     fake_net_advance_ns(w.r.net, 20 * SEC);
     ask_anew(&w);
     ck_assert_int_eq(kp__topic_view(find(&w, "grown"))->count, 2);
-    ck_assert(rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
+    ck_assert(
+        rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
     say_many(&w, 0, TOPIC_PARTITIONS_MAX); /* as many as there may be */
     say_many(&w, 1, 3);
     t = want(&w, "good");
@@ -1586,6 +1711,9 @@ static Suite *metadata_suite(void)
     tcase_add_test(t, stale_while_asking_asks_once_more);
     tcase_add_test(t, answers_without_news_slow_the_asking_down);
     tcase_add_test(t, n5_an_older_epoch_is_ignored_unless_the_topic_is_new);
+    tcase_add_loop_test(t, an_epoch_that_its_leader_denies_is_given_up, 0, 2);
+    tcase_add_loop_test(t, an_epoch_without_a_leader_is_given_up_later, 0, 2);
+    tcase_add_test(t, an_epoch_that_is_borne_out_stays);
     tcase_add_test(t, a_topic_made_anew_may_be_smaller);
     tcase_add_test(t, epochs_of_old_brokers_are_not_trusted);
     tcase_add_loop_test(t, every_version_tells_topics_and_leaders, 1, 14);
