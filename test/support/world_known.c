@@ -168,14 +168,16 @@ static void answered(struct known *k, struct asked *a, struct batch_sent *b,
 
 /* I-23: each part is smaller than what was too large, and one record that is
  * too large by itself is not sent again.  While another batch is being split a
- * second one waits for it, and is sent as it was to find out anew. */
+ * second one waits for it, and is sent as it was to find out anew; so is what
+ * there was no memory to read the answer about. */
 static void check_smaller(struct world *w, const struct world_record *r,
                           int32_t together)
 {
-    bool may_wait = w->split_ns >= r->too_large_ns || w->fails_memory;
+    bool finds_out_anew = w->fails_memory ||
+                          (together > 1 && w->split_ns >= r->too_large_ns);
 
     if (r->too_large == 0 || together < r->too_large ||
-        (together == r->too_large && together > 1 && may_wait))
+        (together == r->too_large && finds_out_anew))
         return;
     world_fail(w, "I-23: record %u was too large among %d and is sent among %d",
                r->id, (int)r->too_large, (int)together);
