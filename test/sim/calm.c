@@ -15,7 +15,8 @@ static void settle_down(struct sim *s)
     for (int32_t p = 0; p < kb_topic_partitions(world_cluster(s->w), "t"); p++)
         (void)world_send(s->w, p);
     world_settle(s->w);
-    world_run_ms(s->w, 3000);
+    /* what lies said of epochs is believed for 5 s after it was denied first */
+    world_run_ms(s->w, sim_has(s, F_LIES) ? 6000 : 3000);
 }
 
 /* I-66: it comes back by itself. */
