@@ -269,6 +269,14 @@ static bool may_do_more(const struct world *w)
            !kp__list_empty(&w->p->io->standing[STANDS_LINGERING]);
 }
 
+/* A sender has called another to the memory that it brought back: nobody wakes
+ * the I/O thread for that, which looks at those who wait now and then. */
+static bool was_called_since(const struct world *w)
+{
+    return w->p->io->relieve_at_ns == KP_NEVER &&
+           kp__pool_is_held(w->p->pool);
+}
+
 static void look_twice(struct world *w)
 {
     struct io_thread *io = w->p->io;
@@ -276,7 +284,7 @@ static void look_twice(struct world *w)
     int64_t until_ns = w->net.sleeps_until_ns;
     uint64_t before = deeds(w);
 
-    if (may_do_more(w))
+    if (may_do_more(w) || was_called_since(w))
         return;
     world_enter(w);
     kp__io_thread_run_once(io, w->now_ns);
