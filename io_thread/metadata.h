@@ -54,9 +54,8 @@ void kp__metadata_hint(struct metadata *m, struct partition_queue *q,
                        const struct node_endpoint *endpoint);
 /* `n` says that it does not lead q's partition.  If it is who leads it as far as
  * is known, the epoch of that is given up for an older one as soon as metadata
- * insists on that. */
-void kp__metadata_denied(struct metadata *m, struct partition_queue *q,
-                         const struct node *n);
+ * insists on that; which is not asked for here: see kp__metadata_stale. */
+void kp__metadata_denied(struct partition_queue *q, const struct node *n);
 /* Who leads q's partition as far as is known, and in which epoch; NULL: nobody.
  * */
 struct node *kp__metadata_leader(const struct partition_queue *q,

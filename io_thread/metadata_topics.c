@@ -365,16 +365,13 @@ bool kp__meta_set_leader(struct metadata *m, struct topic_meta *t, int32_t i,
     return true;
 }
 
-void kp__metadata_denied(struct metadata *m, struct partition_queue *q,
-                         const struct node *n)
+void kp__metadata_denied(struct partition_queue *q, const struct node *n)
 {
     struct topic_meta *t = kp__meta_of(q->topic);
 
-    if (t == NULL || q->partition >= t->count ||
-        t->partitions[q->partition].leader != n)
-        return;
-    t->partitions[q->partition].denied = true;
-    m->full_due = true;
+    if (t != NULL && q->partition < t->count &&
+        t->partitions[q->partition].leader == n)
+        t->partitions[q->partition].denied = true;
 }
 
 static struct node *hinted_node(struct metadata *m, int32_t id,

@@ -342,12 +342,12 @@ static void take_hint(struct io_thread *io, struct partition_queue *q,
 
 /* What an answer about the topic of today says of the partition's leader. */
 static void learn_leader(struct io_thread *io, struct produce_call *call,
-                         struct partition_queue *q,
+                         struct partition_queue *q, kp_err err,
                          const struct produce_response *answer,
                          const struct produce_response_partition *p)
 {
-    if (kp__error_info(kp__error_answered(p->error_code))->refresh_metadata)
-        kp__metadata_denied(io->metadata, q, call->node->node);
+    if (kp__error_info(err)->refresh_metadata)
+        kp__metadata_denied(q, call->node->node);
     take_hint(io, q, answer, p);
 }
 
@@ -408,7 +408,7 @@ static bool judge_answer(struct io_thread *io, struct produce_call *call,
     of_today = is_of_today(call, id, b);
     judge(io, b, &v);
     if (of_today)
-        learn_leader(io, call, q, answer, p);
+        learn_leader(io, call, q, v.err, answer, p);
     return true;
 }
 

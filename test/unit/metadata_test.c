@@ -693,13 +693,27 @@ START_TEST(n5_an_older_epoch_is_ignored_unless_the_topic_is_new)
 }
 END_TEST
 
+/* Three brokers, and a topic "a" of one partition, which 1 leads in epoch 5. */
+static struct partition_queue *begin_with_a(struct world *w)
+{
+    world_init(w, 3);
+    (void)say(w, "a", 1);
+    (void)get(w, "a");
+    return queue(w, "a", 0);
+}
+
+static void ask_for_two_seconds(struct world *w)
+{
+    kp__metadata_stale(w->m, fake_net_now_ns(w->r.net));
+    run(w, 2 * SEC);
+}
+
 /* One answer more. */
 static void ask_once(struct world *w)
 {
     uint32_t before = w->asked;
 
-    kp__metadata_stale(w->m, fake_net_now_ns(w->r.net));
-    run(w, 2 * SEC);
+    ask_for_two_seconds(w);
     ck_assert_uint_eq(w->asked, before + 1);
 }
 
@@ -724,12 +738,8 @@ static void refuse_connects(struct world *w, const char *host, int32_t id)
 START_TEST(an_epoch_that_its_leader_denies_is_given_up)
 {
     struct world w;
-    struct partition_queue *q;
+    struct partition_queue *q = begin_with_a(&w);
 
-    world_init(&w, 3);
-    (void)say(&w, "a", 1);
-    (void)get(&w, "a");
-    q = queue(&w, "a", 0);
     if (_i == 0) {
         kp__metadata_hint(w.m, q, 2, INT32_MAX, NULL);
     } else {
@@ -737,7 +747,7 @@ START_TEST(an_epoch_that_its_leader_denies_is_given_up)
         ask_once(&w);
     }
     ck_leader(&w, "a", 0, 2, INT32_MAX);
-    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 2));
+    kp__metadata_denied(q, kp__client_find(w.r.client, 2));
     say_leader(&w, 1, 5);
     for (int i = 0; i < 3; i++)
         ask_once(&w);
@@ -761,24 +771,17 @@ START_TEST(an_epoch_without_a_leader_is_given_up_later)
     struct world w;
     int32_t lied = _i == 0 ? -1 : 2;
 
-    world_init(&w, 3);
-    (void)say(&w, "a", 1);
-    (void)get(&w, "a");
+    (void)begin_with_a(&w);
     if (lied == 2)
         refuse_connects(&w, "10.0.0.2", lied);
     say_leader(&w, lied, INT32_MAX);
-    kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
-    run(&w, 2 * SEC);
+    ask_for_two_seconds(&w);
     say_leader(&w, 1, 5);
-    for (int i = 0; i < 14; i++) {
-        kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
-        run(&w, 2 * SEC);
-    }
+    for (int i = 0; i < 14; i++)
+        ask_for_two_seconds(&w);
     ck_leader(&w, "a", 0, lied, INT32_MAX);
-    for (int i = 0; i < 2; i++) {
-        kp__metadata_stale(w.m, fake_net_now_ns(w.r.net));
-        run(&w, 2 * SEC);
-    }
+    for (int i = 0; i < 2; i++)
+        ask_for_two_seconds(&w);
     ck_leader(&w, "a", 0, 1, 5);
     world_fini(&w);
 }
@@ -789,26 +792,22 @@ END_TEST
 START_TEST(an_epoch_that_is_borne_out_stays)
 {
     struct world w;
-    struct partition_queue *q;
+    struct partition_queue *q = begin_with_a(&w);
 
-    world_init(&w, 3);
-    (void)say(&w, "a", 1);
-    (void)get(&w, "a");
-    q = queue(&w, "a", 0);
     say_leader(&w, 2, 4);
     for (int i = 0; i < 10; i++)
         ask_once(&w);
-    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 3));
+    kp__metadata_denied(q, kp__client_find(w.r.client, 3));
     for (int i = 0; i < 10; i++)
         ask_once(&w);
-    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 1));
+    kp__metadata_denied(q, kp__client_find(w.r.client, 1));
     for (int i = 0; i < 10; i++) {
         say_leader(&w, i % 3 == 2 ? 1 : 2, i % 3 == 2 ? 5 : 4);
         ask_once(&w);
     }
     ck_leader(&w, "a", 0, 1, 5);
     /* a new leader has to be denied itself */
-    kp__metadata_denied(w.m, q, kp__client_find(w.r.client, 1));
+    kp__metadata_denied(q, kp__client_find(w.r.client, 1));
     kp__metadata_hint(w.m, q, 3, 6, NULL);
     for (int i = 0; i < 10; i++)
         ask_once(&w);
@@ -1379,8 +1378,7 @@ START_TEST(more_partitions_than_any_topic_has)
     fake_net_advance_ns(w.r.net, 20 * SEC);
     ask_anew(&w);
     ck_assert_int_eq(kp__topic_view(find(&w, "grown"))->count, 2);
-    ck_assert(
-        rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
+    ck_assert(rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
     say_many(&w, 0, TOPIC_PARTITIONS_MAX); /* as many as there may be */
     say_many(&w, 1, 3);
     t = want(&w, "good");
