@@ -112,19 +112,25 @@ static kp_err take_property(void *arg, int line, const char *name,
 
 static void commit(struct load *load)
 {
-    size_t i;
-
-    for (i = 0; i < PROPERTY_COUNT; i++) {
+    for (size_t i = 0; i < PROPERTY_COUNT; i++) {
         if (load->values[i] == NULL)
             continue;
         kp__free(load->config->values[i]);
         load->config->values[i] = load->values[i];
         load->values[i] = NULL;
     }
-    if (load->unknown > UNKNOWN_LINES_MAX)
-        kp__config_log(load->config, KP_LOG_WARN,
-                       "%s: %d more names are unknown: passed over",
-                       load->source, load->unknown - UNKNOWN_LINES_MAX);
+}
+
+static void log_rest_of_unknown(const struct load *load)
+{
+    char source[PROPERTIES_SOURCE_SIZE];
+
+    if (load->unknown <= UNKNOWN_LINES_MAX)
+        return;
+    kp__properties_source(source, sizeof(source), load->source);
+    kp__config_log(load->config, KP_LOG_WARN,
+                   "%s: %d more names are unknown: passed over", source,
+                   load->unknown - UNKNOWN_LINES_MAX);
 }
 
 kp_err kp__config_load(struct kp_config *config, const char *source,
@@ -143,8 +149,10 @@ kp_err kp__config_load(struct kp_config *config, const char *source,
     if (err != KP_ENOMEM)
         err = kp__properties_parse(source, text, size, take_property, &load,
                                    error);
-    if (err == KP_OK)
+    if (err == KP_OK) {
         commit(&load);
+        log_rest_of_unknown(&load);
+    }
     kp__values_free(load.values);
     kp__free(load.last_lines);
     return err;

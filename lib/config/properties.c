@@ -22,19 +22,23 @@ struct reader {
     struct buf buf; /* one logical line, terminated */
 };
 
+void kp__properties_source(char *out, size_t capacity, const char *source)
+{
+    size_t size = strlen(source), most = 48;
+    const char *tail = size > most ? source + size - most : source;
+    char shown[64];
+
+    kp__str_escape(shown, sizeof(shown), tail, strlen(tail));
+    (void)kp__format(out, capacity, "%s%s", tail != source ? "..." : "", shown);
+}
+
 void kp__properties_where(char *out, size_t capacity, const char *source,
                           int line)
 {
-    size_t size = strlen(source), most = 48;
-    char shown[64];
+    char shown[PROPERTIES_SOURCE_SIZE];
 
-    if (size > most) {
-        kp__str_escape(shown, sizeof(shown), source + size - most, most);
-        (void)kp__format(out, capacity, "...%s line %d", shown, line);
-    } else {
-        kp__str_escape(shown, sizeof(shown), source, size);
-        (void)kp__format(out, capacity, "%s line %d", shown, line);
-    }
+    kp__properties_source(shown, sizeof(shown), source);
+    (void)kp__format(out, capacity, "%s line %d", shown, line);
 }
 
 static kp_err bad_line(const struct reader *r, int line, const char *why,

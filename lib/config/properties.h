@@ -27,7 +27,10 @@ typedef kp_err (*kp__property_fn)(void *arg, int line, const char *name,
 kp_err kp__properties_parse(const char *source, const char *text, size_t size,
                             kp__property_fn fn, void *arg, kp_error *error);
 
-/* "source line 7", of a long source the end. */
+/* How a message names a source: control characters escaped, of a long one the
+ * end.  `where` has the line behind it: "source line 7". */
+#define PROPERTIES_SOURCE_SIZE 68
+void kp__properties_source(char *out, size_t capacity, const char *source);
 void kp__properties_where(char *out, size_t capacity, const char *source,
                           int line);
 

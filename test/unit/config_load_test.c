@@ -252,6 +252,35 @@ START_TEST(fifty_unknown_names_are_logged_and_the_rest_counted)
 }
 END_TEST
 
+/* Lines and errors show the path, and each has to stay one line. */
+START_TEST(path_is_escaped_wherever_it_is_shown)
+{
+    static const char odd[] = "\n\x1b[2J", shown[] = "\\x0A\\x1B[2J";
+    char text[64 * 4 + 16], plain[sizeof(path)], real[sizeof(path)];
+    size_t used = 0, size = strlen(path);
+
+    for (int i = 0; i < 63; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "x=1\n");
+    (void)snprintf(text + used, sizeof(text) - used, "key.serializer=x\n");
+    memcpy(plain, path, sizeof(path));
+    memcpy(path + size, odd, sizeof(odd));
+    memcpy(real, path, sizeof(path));
+    ck_assert_int_eq(rename(plain, real), 0);
+    load_ok(text);
+    write_file("acks=nonsense\n", 14);
+    ck_assert_int_eq(kp_config_load(config, path, &error), KP_EINVAL);
+    ck_assert_int_eq(unlink(real), 0);
+    memcpy(path + size, shown, sizeof(shown));
+    ck_assert_int_eq(logged.count, 52);
+    assert_warned(49, " line 50: no property is called \"x\": passed over");
+    assert_warned(50, " line 64: key.serializer means a Java class: passed "
+                      "over (kp_send takes bytes)");
+    assert_warned(51, ": 13 more names are unknown: passed over");
+    assert_after_path(error.text,
+                      " line 1: acks=\"nonsense\": must be all, -1, 0 or 1");
+}
+END_TEST
+
 START_TEST(level_of_the_log_is_kept)
 {
     kp_config_on_log(config, KP_LOG_ERROR, keep_line, &logged);
@@ -591,6 +620,7 @@ static Suite *config_load_suite(void)
     tcase_add_test(tcase, value_of_an_unknown_name_is_not_logged);
     tcase_add_test(tcase, java_classes_are_logged_and_passed_over);
     tcase_add_test(tcase, fifty_unknown_names_are_logged_and_the_rest_counted);
+    tcase_add_test(tcase, path_is_escaped_wherever_it_is_shown);
     tcase_add_test(tcase, level_of_the_log_is_kept);
     tcase_add_test(tcase, lines_carry_the_client_id_once_it_is_set);
     tcase_add_loop_test(tcase, file_with_an_error_changes_nothing, 0,
