@@ -300,7 +300,7 @@ static void relieve(struct io_thread *io)
 static void plan(struct io_thread *io)
 {
     relieve(io);
-    kp__plan_drain(io);
+    (void)kp__plan_drain(io);
     kp__plan_timers(io);
     kp__plan_split(io);
     kp__plan_pressure(io);

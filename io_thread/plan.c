@@ -195,12 +195,13 @@ void kp__plan(struct io_thread *io, struct sender_partition *sp)
     plan_look(io, sp, false);
 }
 
-void kp__plan_drain(struct io_thread *io)
+bool kp__plan_drain(struct io_thread *io)
 {
     struct partition_queue *q;
+    bool all = true;
 
     if (kp__drain_empty(&io->p->accumulator))
-        return;
+        return true;
     /* seq_cst: before the list is taken, so that a flush that finds the list
      * empty finds us busy. */
     atomic_store(&io->p->busy, 1);
@@ -216,6 +217,7 @@ void kp__plan_drain(struct io_thread *io)
         if (sp == NULL) {
             /* No memory now: it comes round again. */
             kp__drain_push(&io->p->accumulator, q);
+            all = false;
         } else {
             kp__metadata_used(io->metadata, q->topic, io->now_ns);
             if (!kp__fail_if_over(io, sp))
@@ -224,6 +226,7 @@ void kp__plan_drain(struct io_thread *io)
         io->progressed = true;
         q = next;
     }
+    return all;
 }
 
 /* Plan those that were taken off their list. */

@@ -12,8 +12,9 @@
  * where it belongs.  Called by everything that ends a reason to stand
  * somewhere. */
 void kp__plan(struct io_thread *io, struct sender_partition *sp);
-/* Plan what the senders announced. */
-void kp__plan_drain(struct io_thread *io);
+/* Plan what the senders announced.  False: for some of it there was no memory;
+ * it is announced still. */
+bool kp__plan_drain(struct io_thread *io);
 /* Plan all that stand for this reason. */
 void kp__plan_all(struct io_thread *io, enum standing standing);
 /* Plan those whose linger or backoff is over. */

@@ -54,7 +54,11 @@ static void flush(struct io_thread *io, struct op *op)
     struct op **tail = &io->flushes;
     bool offered;
 
-    kp__plan_drain(io);
+    if (!kp__plan_drain(io)) {
+        /* What there was no memory to see, it would not wait for. */
+        kp__op_post(&io->p->ops, op);
+        return;
+    }
     offered = visit_active(io);
     op->flush_epoch = io->flush_epoch;
     end_epoch(io);
@@ -89,7 +93,7 @@ static void close_begin(struct io_thread *io, struct op *op)
         io->closing = true;
         io->close_at_ns = KP_NEVER;
         /* `taking` says CLOSED: after this visit nothing can be added. */
-        kp__plan_drain(io);
+        (void)kp__plan_drain(io);
         kp__topics_each(io->p->topics, seal_topic, io);
     }
     if (op->deadline_ns < io->close_at_ns)
@@ -175,7 +179,7 @@ void kp__serve_close_due(struct io_thread *io)
     if (!io->closing || io->forced || io->now_ns < io->close_at_ns)
         return;
     io->forced = true;
-    kp__plan_drain(io);
+    (void)kp__plan_drain(io);
     kp__topics_each(io->p->topics, fail_topic, io);
     io->progressed = true;
 }

@@ -78,6 +78,47 @@ START_TEST(nothing_to_flush)
 }
 END_TEST
 
+#ifdef KP_FAILMALLOC
+static bool send_returned(struct world *w, void *arg)
+{
+    (void)w;
+    return ((struct world_record *)arg)->state != WORLD_WAITING;
+}
+
+/* Whichever allocation failed when the topic became known, and whichever fails
+ * when the flush comes: a record is waited for. */
+START_TEST(flush_waits_for_what_memory_was_short_for)
+{
+    long nth = 0, used;
+
+    do {
+        struct world *w = world_begin(&(struct world_options){
+            .settings = WORLD_SETTINGS("linger.ms", "60000")});
+        struct world_record *r;
+        struct world_call *c;
+
+        ck_assert_int_eq(
+            kb_topic_create(world_cluster(w), "u", 1, 1, world_now_ns(w)), 0);
+        used = world_allocations(w);
+        world_fail_memory(w, ++nth, 0);
+        r = world_send_what(
+            w, &(struct world_what){.topic = "u", .flags = WORLD_FUTURE});
+        ck_assert(world_run_until(w, send_returned, r, 60000));
+        used = world_allocations(w) - used;
+        world_fail_memory(w, 1 + _i, 0);
+        c = world_flush(w, KP_FOREVER);
+        wait_for(w, c);
+        ck_assert_int_eq(c->err, KP_OK);
+        ck_assert_msg(r->reported || r->state == WORLD_REFUSED,
+                      "allocation %ld", nth);
+        world_check(w);
+        world_end(w);
+    } while (used >= nth);
+    ck_assert_int_gt(nth, 5);
+}
+END_TEST
+#endif
+
 /* Records sent after the call are not waited for, even if they fill the
  * batch that the flush found open. */
 START_TEST(later_records_are_not_waited_for)
@@ -416,6 +457,9 @@ static Suite *flush_waits_suite(void)
     tcase_add_test(t, flush_ends_the_linger);
     tcase_add_test(t, flush_returns_after_the_callbacks);
     tcase_add_test(t, nothing_to_flush);
+#ifdef KP_FAILMALLOC
+    tcase_add_loop_test(t, flush_waits_for_what_memory_was_short_for, 0, 8);
+#endif
     tcase_add_test(t, later_records_are_not_waited_for);
     tcase_add_test(t, flush_ends_under_load);
     tcase_add_test(t, flush_waits_for_retries);
