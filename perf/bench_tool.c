@@ -127,6 +127,15 @@ kp_err kp_future_wait(const kp_future *future, int64_t timeout_ms,
     return KP_OK;
 }
 
+kp_err kp_future_wait_all(const kp_future *futures, size_t count,
+                          int64_t timeout_ms)
+{
+    (void)futures;
+    (void)count;
+    (void)timeout_ms;
+    return KP_OK;
+}
+
 void kp_future_release(kp_future *futures, size_t count)
 {
     memset(futures, 0, count * sizeof(*futures));

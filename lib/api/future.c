@@ -136,7 +136,9 @@ kp_err kp_future_wait_all(const kp_future *futures, size_t count,
     first = may_wait(timeout_ms);
     if (first != KP_OK)
         return first;
-    for (size_t i = 0; i < count; i++) {
+    /* From the last on: once that is done most others are, and the thread sleeps
+     * once, where from the first on it would sleep for nearly each batch. */
+    for (size_t i = count; i-- > 0;) {
         if (is_none(&futures[i]))
             continue;
         err = look(&futures[i], NULL);
@@ -148,8 +150,8 @@ kp_err kp_future_wait_all(const kp_future *futures, size_t count,
         }
         if (err == KP_PENDING)
             pending = true;
-        else if (first == KP_OK)
-            first = err;
+        else if (err != KP_OK)
+            first = err; /* of those looked at; the next one comes before it */
     }
     return pending ? KP_PENDING : first;
 }

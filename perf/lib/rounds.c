@@ -67,8 +67,9 @@ static void collect(struct worker *w, size_t b)
 
     if (n == 0)
         return;
-    /* Each is asked for its own result, as the other clients' are: one call
-     * for all of them would be cheaper. */
+    /* All are waited for, and then each is asked for its own result, as the
+     * other clients' are. */
+    (void)kp_future_wait_all(f, n, KP_FOREVER);
     for (size_t i = 0; i < n; i++) {
         if (kp_future_wait(&f[i], KP_FOREVER, NULL) == KP_OK) {
             counter_add(&w->tally.acked, 1);
