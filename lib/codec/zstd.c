@@ -22,6 +22,10 @@
 #define LEVEL_MIN (-131072)
 #define LEVEL_MAX 22
 #define LEVEL_DEFAULT 3
+/* The tables of the default level: those that zstd itself takes for inputs of
+ * 128 KiB.  See docs/decisions/zstd-tables.md. */
+#define HASH_LOG 16
+#define CHAIN_LOG 15
 #define STEP ((size_t)64 * 1024)
 
 struct block {
@@ -102,6 +106,18 @@ static void zstd_destroy(struct codec_context *c)
     kp__free(c);
 }
 
+static bool set_up(ZSTD_CCtx *cctx, int level)
+{
+    if (ZSTD_isError(
+            ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level)))
+        return false;
+    return level != LEVEL_DEFAULT ||
+           (!ZSTD_isError(
+                ZSTD_CCtx_setParameter(cctx, ZSTD_c_hashLog, HASH_LOG)) &&
+            !ZSTD_isError(
+                ZSTD_CCtx_setParameter(cctx, ZSTD_c_chainLog, CHAIN_LOG)));
+}
+
 static struct codec_context *zstd_create(int level, size_t max_input)
 {
     struct codec_context *c = kp__zalloc(sizeof(*c));
@@ -112,9 +128,7 @@ static struct codec_context *zstd_create(int level, size_t max_input)
     c->max_input = max_input;
     c->scratch = kp__zalloc(max_input);
     c->cctx = ZSTD_createCCtx_advanced(mem);
-    if (c->scratch == NULL || c->cctx == NULL ||
-        ZSTD_isError(
-            ZSTD_CCtx_setParameter(c->cctx, ZSTD_c_compressionLevel, level)) ||
+    if (c->scratch == NULL || c->cctx == NULL || !set_up(c->cctx, level) ||
         !warm_up(c)) {
         zstd_destroy(c);
         return NULL;
