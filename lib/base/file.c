@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/error.h"
@@ -18,13 +17,11 @@
 
 static kp_err cannot_read(const char *path, const char *why, kp_error *error)
 {
-    size_t size = strlen(path), most = 96;
-    const char *tail = size > most ? path + size - most : path;
-    char shown[128];
+    char shown[131];
 
-    kp__str_escape(shown, sizeof(shown), tail, strlen(tail));
-    return kp__error_set(error, KP_EINVAL, KP_OK, "cannot read \"%s%s\": %s",
-                         tail != path ? "..." : "", shown, why);
+    kp__str_escape_path(shown, sizeof(shown), path, 96);
+    return kp__error_set(error, KP_EINVAL, KP_OK, "cannot read \"%s\": %s",
+                         shown, why);
 }
 
 static kp_err system_refused(const char *path, int number, kp_error *error)

@@ -105,6 +105,21 @@ void kp__str_escape(char *out, size_t capacity, const void *s, size_t size)
     out[used] = '\0';
 }
 
+void kp__str_escape_path(char *out, size_t capacity, const char *path,
+                         size_t most)
+{
+    static const char dots[] = "...";
+    size_t size = strlen(path), lead = size > most ? strlen(dots) : 0;
+
+    KP_CHECK(capacity > strlen(dots));
+    memcpy(out, dots, lead);
+    if (size > most) {
+        path += size - most;
+        size = most;
+    }
+    kp__str_escape(out + lead, capacity - strlen(dots), path, size);
+}
+
 /* -- Comparing -- */
 
 static char lower(char c)

@@ -16,6 +16,10 @@ size_t kp__format(char *out, size_t capacity, const char *fmt, ...)
  * control characters and invalid UTF-8 shown as \xNN: for text from a network
  * or a caller that goes into a message. */
 void kp__str_escape(char *out, size_t capacity, const void *s, size_t size);
+/* The same for a path, of which the end tells most: of one longer than `most`
+ * bytes "..." and the last of them.  `capacity` counts the dots in any case. */
+void kp__str_escape_path(char *out, size_t capacity, const char *path,
+                         size_t most);
 /* size, less what an end in the middle of a UTF-8 character leaves of it: for
  * text that was cut. */
 size_t kp__str_whole(const char *s, size_t size);

@@ -24,12 +24,7 @@ struct reader {
 
 void kp__properties_source(char *out, size_t capacity, const char *source)
 {
-    size_t size = strlen(source), most = 48;
-    const char *tail = size > most ? source + size - most : source;
-    char shown[64];
-
-    kp__str_escape(shown, sizeof(shown), tail, strlen(tail));
-    (void)kp__format(out, capacity, "%s%s", tail != source ? "..." : "", shown);
+    kp__str_escape_path(out, capacity, source, 48);
 }
 
 void kp__properties_where(char *out, size_t capacity, const char *source,

@@ -29,7 +29,7 @@ kp_err kp__properties_parse(const char *source, const char *text, size_t size,
 
 /* How a message names a source: control characters escaped, of a long one the
  * end.  `where` has the line behind it: "source line 7". */
-#define PROPERTIES_SOURCE_SIZE 68
+#define PROPERTIES_SOURCE_SIZE 67
 void kp__properties_source(char *out, size_t capacity, const char *source);
 void kp__properties_where(char *out, size_t capacity, const char *source,
                           int line);

@@ -60,6 +60,23 @@ START_TEST(escape)
 }
 END_TEST
 
+START_TEST(escape_path_shows_the_end)
+{
+    char out[4 + 3];
+
+    kp__str_escape_path(out, sizeof(out), "abc", 3);
+    ck_assert_str_eq(out, "abc");
+    kp__str_escape_path(out, sizeof(out), "abcd", 3);
+    ck_assert_str_eq(out, "...bcd");
+    kp__str_escape_path(out, sizeof(out), "abcd", 4);
+    ck_assert_str_eq(out, "abc"); /* as many as fit behind dots */
+    kp__str_escape_path(out, sizeof(out), "abc\n", 3);
+    ck_assert_str_eq(out, "...bc"); /* no half of an escape */
+    kp__str_escape_path(out, sizeof(out), "", 3);
+    ck_assert_str_eq(out, "");
+}
+END_TEST
+
 START_TEST(escape_never_writes_half)
 {
     char out[8];
@@ -208,6 +225,7 @@ static Suite *str_suite(void)
     tcase_add_test(c, format_returns_what_was_written);
     tcase_add_loop_test(c, escape, 0, COUNT(escapes));
     tcase_add_test(c, escape_never_writes_half);
+    tcase_add_test(c, escape_path_shows_the_end);
     tcase_add_loop_test(c, whole, 0, COUNT(cuts));
     tcase_add_test(c, ieq);
     tcase_add_loop_test(c, nearest, 0, COUNT(nearests));
