@@ -106,16 +106,17 @@ static void zstd_destroy(struct codec_context *c)
     kp__free(c);
 }
 
+static bool set(ZSTD_CCtx *cctx, ZSTD_cParameter parameter, int value)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(cctx, parameter, value));
+}
+
 static bool set_up(ZSTD_CCtx *cctx, int level)
 {
-    if (ZSTD_isError(
-            ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level)))
+    if (!set(cctx, ZSTD_c_compressionLevel, level))
         return false;
-    return level != LEVEL_DEFAULT ||
-           (!ZSTD_isError(
-                ZSTD_CCtx_setParameter(cctx, ZSTD_c_hashLog, HASH_LOG)) &&
-            !ZSTD_isError(
-                ZSTD_CCtx_setParameter(cctx, ZSTD_c_chainLog, CHAIN_LOG)));
+    return level != LEVEL_DEFAULT || (set(cctx, ZSTD_c_hashLog, HASH_LOG) &&
+                                      set(cctx, ZSTD_c_chainLog, CHAIN_LOG));
 }
 
 static struct codec_context *zstd_create(int level, size_t max_input)
