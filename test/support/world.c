@@ -403,6 +403,12 @@ bool world_run_until(struct world *w, bool (*done)(struct world *w, void *arg),
     return true;
 }
 
+bool world_send_returned(struct world *w, void *record)
+{
+    (void)w;
+    return ((struct world_record *)record)->state != WORLD_WAITING;
+}
+
 static bool settled(struct world *w, void *arg)
 {
     (void)arg;

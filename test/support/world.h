@@ -215,6 +215,8 @@ void world_run_until_ns(struct world *w, int64_t at_ns);
 /* False: not within limit_ms. */
 bool world_run_until(struct world *w, bool (*done)(struct world *w, void *arg),
                      void *arg, int64_t limit_ms);
+/* For world_run_until: has the send of this struct world_record returned? */
+bool world_send_returned(struct world *w, void *record);
 /* Until every call has returned and every record taken is reported. Fails the
  * test if that takes longer than an hour. */
 void world_settle(struct world *w);

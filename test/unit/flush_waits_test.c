@@ -79,12 +79,6 @@ START_TEST(nothing_to_flush)
 END_TEST
 
 #ifdef KP_FAILMALLOC
-static bool send_returned(struct world *w, void *arg)
-{
-    (void)w;
-    return ((struct world_record *)arg)->state != WORLD_WAITING;
-}
-
 /* Whichever allocation failed when the topic became known, and whichever fails
  * when the flush comes: a record is waited for. */
 START_TEST(flush_waits_for_what_memory_was_short_for)
@@ -103,7 +97,7 @@ START_TEST(flush_waits_for_what_memory_was_short_for)
         world_fail_memory(w, ++nth, 0);
         r = world_send_what(
             w, &(struct world_what){.topic = "u", .flags = WORLD_FUTURE});
-        ck_assert(world_run_until(w, send_returned, r, 60000));
+        ck_assert(world_run_until(w, world_send_returned, r, 60000));
         used = world_allocations(w) - used;
         world_fail_memory(w, 1 + _i, 0);
         c = world_flush(w, KP_FOREVER);

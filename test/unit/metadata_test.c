@@ -1378,7 +1378,8 @@ START_TEST(more_partitions_than_any_topic_has)
     fake_net_advance_ns(w.r.net, 20 * SEC);
     ask_anew(&w);
     ck_assert_int_eq(kp__topic_view(find(&w, "grown"))->count, 2);
-    ck_assert(rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
+    ck_assert(
+        rig_logged(&w.r, "topic grown: a broker says that it has 200007"));
     say_many(&w, 0, TOPIC_PARTITIONS_MAX); /* as many as there may be */
     say_many(&w, 1, 3);
     t = want(&w, "good");

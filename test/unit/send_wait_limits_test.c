@@ -20,15 +20,9 @@ static struct world_record *send_to(struct world *w, const char *topic,
                                 .flags = WORLD_FUTURE | WORLD_CALLBACK | more});
 }
 
-static bool is_returned(struct world *w, void *arg)
-{
-    (void)w;
-    return ((struct world_record *)arg)->state != WORLD_WAITING;
-}
-
 static void returns(struct world *w, struct world_record *r)
 {
-    ck_assert(world_run_until(w, is_returned, r, 3600000));
+    ck_assert(world_run_until(w, world_send_returned, r, 3600000));
 }
 
 /* -- topics -- */
